@@ -1,0 +1,52 @@
+# repertory: `make demo` and `make test` are all a new checkout needs.
+# Each target installs what it needs into .venv once; a stamp file per set of extras remembers that.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# One thread per process: these networks are too small to share, and results must not depend on the machine.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+
+.PHONY: help install demo test test-slow lint format bench clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(VENV)/.installed ## make .venv and install repertory into it
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP_INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.installed-%: $(VENV)/.installed
+	$(PIP_INSTALL) --editable '.[$*]'
+	@touch $@
+
+demo: $(VENV)/.installed ## live a short lifetime of AdaptiveDQN9P on the 27-task Cartpole and draw it
+	$(ONE_THREAD) $(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed-test ## run the tests (under ten minutes on two cores)
+	$(ONE_THREAD) $(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(VENV)/.installed-test ## run the long tests as well
+	$(ONE_THREAD) $(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-lint ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-lint ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-bench ## speed, as ratios measured in one run on one thread
+	$(ONE_THREAD) $(BIN)/python -m benchmarks
+
+clean: ## remove .venv and everything that can be made again
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

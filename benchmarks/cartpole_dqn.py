@@ -1,0 +1,64 @@
+"""Cartpole DQN in training: repertory against Stable-Baselines3 with the same network, batch and schedule."""
+
+from __future__ import annotations
+
+from benchmarks.measure import Contender
+from repertory import DQN, domain
+from repertory.episode import EpisodePlayer
+
+TASK = 13
+SETTINGS = DQN(learning_starts=1_000)
+REPERTORY_STEPS = 200_000
+SB3_STEPS = 3_000
+
+
+def repertory_dqn() -> Contender:
+    cartpole = domain("cartpole27")
+    learner = SETTINGS(cartpole.observation_space, cartpole.action_space, 0)
+    player = EpisodePlayer(cartpole)
+    seed = 0
+
+    def work(steps: int = REPERTORY_STEPS) -> int:
+        nonlocal seed
+        done = 0
+        while done < steps:
+            done += player.play(TASK, learner, seed).steps
+            seed += 1
+        return done
+
+    work(5 * SETTINGS.learning_starts)  # compiled, and past the start of learning
+    return work
+
+
+def sb3_dqn() -> Contender:
+    import stable_baselines3
+    import torch
+
+    torch.set_num_threads(1)
+    model = stable_baselines3.DQN(
+        "MlpPolicy",
+        domain("cartpole27").env(TASK),
+        learning_rate=SETTINGS.learning_rate,
+        buffer_size=SETTINGS.buffer_size,
+        learning_starts=SETTINGS.learning_starts,
+        batch_size=SETTINGS.batch_size,
+        train_freq=SETTINGS.train_freq,
+        target_update_interval=SETTINGS.target_update_interval,
+        gamma=SETTINGS.gamma,
+        exploration_initial_eps=SETTINGS.exploration_rate,
+        exploration_final_eps=SETTINGS.exploration_rate,
+        policy_kwargs={
+            "net_arch": list(SETTINGS.net_arch),
+            "optimizer_class": torch.optim.Adadelta,
+            "optimizer_kwargs": {"rho": SETTINGS.rho, "eps": SETTINGS.optimizer_eps},
+        },
+        device="cpu",
+        seed=0,
+    )
+    model.learn(2 * SETTINGS.learning_starts)
+
+    def work() -> int:
+        model.learn(SB3_STEPS, reset_num_timesteps=False)
+        return SB3_STEPS
+
+    return work

@@ -1,0 +1,35 @@
+"""repertory: lifelong reinforcement learning with a fixed number of policies.
+
+>>> import repertory
+>>> record = repertory.live("cartpole27", repertory.DQN(), policies=9, blocks=3, block_steps=2000)
+>>> list(record.blocks.columns)[:4]
+['block', 'task', 'steps', 'episodes']
+"""
+
+from repertory.catalogue import domain
+from repertory.domains.domain import Domain
+from repertory.domains.registration import register as _register_environments
+from repertory.errors import UsageError
+from repertory.experiments.run import live
+from repertory.learners.dqn import DQN
+from repertory.learners.protocol import Learner
+from repertory.record import Record
+from repertory.selectors import EpsilonGreedy, FixedPartition, OneToOne, Selector, UCB1Tuned
+
+__version__ = "0.1.0"
+__all__ = [
+    "DQN",
+    "Domain",
+    "EpsilonGreedy",
+    "FixedPartition",
+    "Learner",
+    "OneToOne",
+    "Record",
+    "Selector",
+    "UCB1Tuned",
+    "UsageError",
+    "domain",
+    "live",
+]
+
+_register_environments()

@@ -1,0 +1,222 @@
+"""Cartpole with varying cart mass, pole mass and pole length: the paper's 27- and 125-task domains."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.domains.domain import CompiledTasks, Domain, KernelEnv, TaskKernels
+from repertory.kernels.compile import kernel
+from repertory.kernels.random import Stream, uniform
+from repertory.settings import Settings, setting
+
+GRAVITY = 9.8
+TIME_STEP = 0.02
+RESET_RANGE = 0.05
+
+# Places in a state: the four physical quantities, then the steps lived in this episode.
+X, X_DOT, THETA, THETA_DOT, CLOCK = range(5)
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class CartpoleRules(Settings):
+    """The rules that all tasks of a Cartpole domain share. The defaults are the paper's text."""
+
+    force: float = setting(1.0, "Size of the push in newton.", above=0)
+    angle_limit: float = setting(15.0, "The pole has fallen past this angle, in degrees.", above=0, at_most=90)
+    position_limit: float = setting(2.4, "The cart has left the track past this distance, in metres.", above=0)
+    max_steps: int = setting(200, "An episode is cut off after this many steps.", at_least=1)
+    failure_reward: float = setting(0.0, "Reward of the step on which the pole falls or the cart leaves.")
+    observation_order: str = setting(
+        "x theta x_dot theta_dot",
+        "Order of the four observed quantities.",
+        choices=("x theta x_dot theta_dot", "x x_dot theta theta_dot"),
+    )
+    total_mass: float | None = setting(
+        None, "Cart and pole together in kg, the same for every task; none: each task's own sum.", above=0
+    )
+    pole_moment: float | None = setting(
+        None,
+        "Pole mass times half-length in kg m, the same for every task; none: each task's own product.",
+        above=0,
+    )
+
+
+class CartpoleParams(NamedTuple):
+    """One task, with the rules it is played by. A `total_mass` or `pole_moment` of 0 means the task's own."""
+
+    cart_mass: float
+    pole_mass: float
+    half_length: float
+    force: float
+    angle_limit: float
+    position_limit: float
+    max_steps: int
+    failure_reward: float
+    angle_second: bool
+    total_mass: float
+    pole_moment: float
+
+
+def task_params(cart_mass: float, pole_mass: float, length: float, rules: CartpoleRules) -> CartpoleParams:
+    """A task from the quantities of the paper; `length` is the whole length of the pole."""
+    return CartpoleParams(
+        cart_mass=cart_mass,
+        pole_mass=pole_mass,
+        half_length=length / 2,
+        force=rules.force,
+        angle_limit=math.radians(rules.angle_limit),
+        position_limit=rules.position_limit,
+        max_steps=rules.max_steps,
+        failure_reward=rules.failure_reward,
+        angle_second=rules.observation_order == "x theta x_dot theta_dot",
+        total_mass=rules.total_mass or 0.0,
+        pole_moment=rules.pole_moment or 0.0,
+    )
+
+
+# ------------------------------------------------------------------------------------------------ dynamics
+
+
+def new_state() -> NDArray[np.float64]:
+    return np.zeros(5, np.float64)
+
+
+@kernel
+def reset(params: CartpoleParams, state: NDArray[np.float64], stream: Stream) -> None:
+    for i in range(4):
+        state[i] = RESET_RANGE * (2.0 * uniform(stream) - 1.0)
+    state[CLOCK] = 0.0
+
+
+@kernel
+def step(params: CartpoleParams, state: NDArray[np.float64], action: int, stream: Stream) -> tuple[float, bool, bool]:
+    """One explicit Euler step: positions advance with the old velocities.
+
+    Everything that follows from masses and length is derived here, never kept, so a task cannot lose its effect.
+    """
+    x, x_dot, theta, theta_dot = state[X], state[X_DOT], state[THETA], state[THETA_DOT]
+    total_mass = params.total_mass if params.total_mass > 0.0 else params.cart_mass + params.pole_mass
+    moment = params.pole_moment if params.pole_moment > 0.0 else params.pole_mass * params.half_length
+    force = params.force if action == 1 else -params.force
+    cosine, sine = math.cos(theta), math.sin(theta)
+
+    push = (force + moment * (theta_dot * theta_dot) * sine) / total_mass
+    theta_acceleration = (GRAVITY * sine - cosine * push) / (
+        params.half_length * (4.0 / 3.0 - params.pole_mass * (cosine * cosine) / total_mass)
+    )
+    x_acceleration = push - moment * theta_acceleration * cosine / total_mass
+
+    state[X] = x + TIME_STEP * x_dot
+    state[X_DOT] = x_dot + TIME_STEP * x_acceleration
+    state[THETA] = theta + TIME_STEP * theta_dot
+    state[THETA_DOT] = theta_dot + TIME_STEP * theta_acceleration
+    state[CLOCK] += 1.0
+
+    terminated = abs(state[X]) > params.position_limit or abs(state[THETA]) > params.angle_limit
+    truncated = not terminated and state[CLOCK] >= params.max_steps
+    reward = params.failure_reward if terminated else 1.0
+    return reward, terminated, truncated
+
+
+@kernel
+def observe(params: CartpoleParams, state: NDArray[np.float64], observation: NDArray[np.float32]) -> None:
+    observation[0] = state[X]
+    observation[3] = state[THETA_DOT]
+    if params.angle_second:
+        observation[1] = state[THETA]
+        observation[2] = state[X_DOT]
+    else:
+        observation[1] = state[X_DOT]
+        observation[2] = state[THETA]
+
+
+# -------------------------------------------------------------------------------------------------- domain
+
+# Values of cart mass (kg), pole mass (kg) and pole length (m).
+VALUES_27 = ((0.5, 1.0, 2.0), (0.05, 0.1, 0.2), (0.5, 1.0, 2.0))
+VALUES_125 = ((0.5, 0.75, 1.0, 1.5, 2.0), (0.05, 0.075, 0.1, 0.15, 0.2), (0.5, 0.75, 1.0, 1.5, 2.0))
+
+
+def cartpole27(rules: CartpoleRules) -> Domain:
+    """The 27 tasks of the paper's main experiments."""
+    return cartpole("cartpole27", *VALUES_27, rules=rules)
+
+
+def cartpole125(rules: CartpoleRules) -> Domain:
+    """The same ranges with five values each."""
+    return cartpole("cartpole125", *VALUES_125, rules=rules)
+
+
+def cartpole(
+    name: str,
+    cart_masses: Sequence[float],
+    pole_masses: Sequence[float],
+    lengths: Sequence[float],
+    rules: CartpoleRules,
+) -> Domain:
+    """The domain of all combinations: task index with cart mass outermost and length innermost."""
+    combinations = list(itertools.product(cart_masses, pole_masses, lengths))
+    compiled = CompiledTasks(
+        kernels=TaskKernels(reset, step, observe),
+        params=[task_params(*combination, rules) for combination in combinations],
+        new_state=new_state,
+        observation_size=4,
+    )
+    return Domain(
+        name=name,
+        task_names=tuple(f"cart {c:.3g} kg, pole {p:.3g} kg, {length:.3g} m" for c, p, length in combinations),
+        make_env=lambda task: CartpoleEnv(compiled, task),
+        compiled=compiled,
+        settings=rules.as_dict(),
+    )
+
+
+class CartpoleEnv(KernelEnv):
+    """Balance a pole on a cart of given mass, with a pole of given mass and length.
+
+    ## Action space
+    `Discrete(2)`: 0 pushes the cart left, 1 right, with `force` newton.
+
+    ## Observation space
+    `Box(4)`, float32: position x of the cart, angle theta of the pole from upright, and their rates of change, in
+    the order of `observation_order`.
+
+    ## Reward
+    1 a step; `failure_reward` on the step that ends in failure.
+
+    ## Start and end
+    All four quantities start uniform in +-0.05. An episode terminates when |x| or |theta| passes its limit and is
+    truncated after `max_steps` steps.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012  (Gymnasium's own convention)
+
+    def __init__(self, tasks: CompiledTasks, task: int, render_mode: str | None = None) -> None:
+        super().__init__(tasks, task)
+        params: CartpoleParams = tasks.params[task]
+        # Twice the limits, as in Gymnasium: the observation on which an episode ends lies just outside of them.
+        high = {"x": 2 * params.position_limit, "theta": 2 * params.angle_limit}
+        order = ("x", "theta", "x_dot", "theta_dot") if params.angle_second else ("x", "x_dot", "theta", "theta_dot")
+        bounds = np.array([high.get(quantity, np.inf) for quantity in order], np.float32)
+        self.observation_space = gymnasium.spaces.Box(-bounds, bounds, dtype=np.float32)
+        self.action_space = gymnasium.spaces.Discrete(2)
+        self.render_mode = render_mode
+
+    def render(self) -> Any:
+        if self.render_mode != "rgb_array":
+            gymnasium.logger.warn("CartpoleEnv renders only with render_mode='rgb_array'")
+            return None
+        from repertory.domains.cartpole_picture import draw
+
+        return draw(self._params, self._state)

@@ -1,0 +1,140 @@
+"""A domain: a finite list of tasks that share observation and action spaces.
+
+Any domain can hand out a Gymnasium environment per task. A domain that also has compiled dynamics can be
+played inside a compiled episode; its Gymnasium environments are then a face on the same kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.errors import UsageError
+from repertory.kernels.random import Stream, new_stream
+
+
+class TaskKernels(NamedTuple):
+    """The compiled dynamics of a domain's tasks: three functions made with `@kernel`.
+
+    `params` is whatever describes one task (a NamedTuple of numbers), `state` an array that the functions own.
+    """
+
+    reset: Callable[[Any, NDArray[Any], Stream], None]
+    """reset(params, state, stream): begin an episode."""
+    step: Callable[[Any, NDArray[Any], int, Stream], tuple[float, bool, bool]]
+    """step(params, state, action, stream) -> reward, terminated, truncated."""
+    observe: Callable[[Any, NDArray[Any], NDArray[np.float32]], None]
+    """observe(params, state, observation): write what the learner sees."""
+
+
+@dataclass(frozen=True)
+class CompiledTasks:
+    """What a compiled episode needs of a domain."""
+
+    kernels: TaskKernels
+    params: Sequence[Any]
+    new_state: Callable[[], NDArray[Any]]
+    observation_size: int
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A finite list of tasks."""
+
+    name: str
+    task_names: tuple[str, ...]
+    make_env: Callable[[int], gymnasium.Env]
+    """make_env(task): a new Gymnasium environment of that task."""
+    compiled: CompiledTasks | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What the domain was built with, for the record of a run."""
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.task_names)
+
+    def env(self, task: int) -> gymnasium.Env:
+        """A new Gymnasium environment of a task."""
+        if not 0 <= task < self.n_tasks:
+            raise UsageError(f"task {task} of {self.name} does not exist; valid: 0 to {self.n_tasks - 1}")
+        return self.make_env(task)
+
+    @cached_property
+    def _first_env(self) -> gymnasium.Env:
+        return self.env(0)
+
+    @property
+    def observation_space(self) -> gymnasium.Space:
+        return self._first_env.observation_space
+
+    @property
+    def action_space(self) -> gymnasium.Space:
+        return self._first_env.action_space
+
+    def distinct_tasks(self, steps: int = 300) -> int:
+        """How many tasks really differ, found by giving every task the same seeds and the same actions.
+
+        Tasks that differ only after more than `steps` such steps count as the same.
+        """
+        return len({self._trajectory(task, steps) for task in range(self.n_tasks)})
+
+    def _trajectory(self, task: int, steps: int) -> bytes:
+        """Everything that a learner could see of a task under a fixed sequence of seeds and actions."""
+        env = self.env(task)
+        env.action_space.seed(0)
+        seen = bytearray()
+        over = True
+        for t in range(steps):
+            if over:
+                observation, _info = env.reset(seed=t)
+                seen += np.asarray(observation).tobytes()
+            observation, reward, terminated, truncated, _info = env.step(env.action_space.sample())
+            seen += np.asarray(observation).tobytes() + np.float64(reward).tobytes()
+            seen += bytes([terminated, truncated])
+            over = terminated or truncated
+        env.close()
+        return bytes(seen)
+
+
+class KernelEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
+    """A Gymnasium face on compiled dynamics: `reset` and `step` call the very kernels a compiled episode runs.
+
+    An episode is decided by the seed given to `reset`; without one the stream goes on from the last episode.
+    """
+
+    def __init__(self, tasks: CompiledTasks, task: int) -> None:
+        self._kernels = tasks.kernels
+        self._params = tasks.params[task]
+        self._state = tasks.new_state()
+        self._observation_size = tasks.observation_size
+        self._stream: Stream | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        super().reset(seed=seed)
+        if seed is not None:
+            self._stream = new_stream(seed)
+        elif self._stream is None:
+            self._stream = new_stream(int(self.np_random.integers(2**63)))
+        self._kernels.reset(self._params, self._state, self._stream)
+        return self._observe(), {}
+
+    def step(self, action: np.int64) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        if self._stream is None:
+            raise gymnasium.error.ResetNeeded("call reset before step")
+        if not self.action_space.contains(action):
+            raise gymnasium.error.InvalidAction(f"action {action!r} is not in {self.action_space}")
+        reward, terminated, truncated = self._kernels.step(self._params, self._state, int(action), self._stream)
+        return self._observe(), float(reward), bool(terminated), bool(truncated), {}
+
+    def _observe(self) -> NDArray[np.float32]:
+        observation = np.zeros(self._observation_size, np.float32)
+        self._kernels.observe(self._params, self._state, observation)
+        return observation

@@ -1,0 +1,101 @@
+"""Play one episode: compiled when the domain and the learner both are, else any environment with any learner.
+
+This is the only place that knows the two apart. The same seed gives the same episode on both paths, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+
+from repertory.domains.domain import Domain, TaskKernels
+from repertory.kernels.compile import kernel
+from repertory.kernels.random import new_stream, seed_stream
+from repertory.learners.protocol import CompiledLearner, Learner, LearnerKernels
+
+
+class Outcome(NamedTuple):
+    """What a selector and a record need to know of an episode."""
+
+    steps: int
+    total_reward: float
+
+
+class EpisodePlayer:
+    """Plays episodes of a domain's tasks. Keeps one environment per task, made when first needed.
+
+    An episode depends on its seed, its task and the learner only, never on the episodes before it.
+    """
+
+    def __init__(self, domain: Domain, compiled: bool = True) -> None:
+        self._domain = domain
+        self._envs: dict[int, gymnasium.Env] = {}
+        self._tasks = domain.compiled if compiled else None
+        if self._tasks is not None:
+            self._state = self._tasks.new_state()
+            self._stream = new_stream(0)
+            self._observations = [np.zeros(self._tasks.observation_size, np.float32) for _ in range(2)]
+
+    def play(self, task: int, learner: Learner, seed: int) -> Outcome:
+        if self._tasks is not None and isinstance(learner, CompiledLearner):
+            run_episode = compiled_episode(self._tasks.kernels, learner.kernels)
+            steps, total_reward = run_episode(
+                self._tasks.params[task], self._state, self._stream, *self._observations, learner.arrays, seed
+            )
+            return Outcome(steps, total_reward)
+        if task not in self._envs:
+            self._envs[task] = self._domain.env(task)
+        return plain_episode(self._envs[task], learner, seed)
+
+    def close(self) -> None:
+        for env in self._envs.values():
+            env.close()
+
+
+def plain_episode(env: gymnasium.Env, learner: Learner, seed: int) -> Outcome:
+    """One episode of any Gymnasium environment with any learner."""
+    learner.begin_episode()
+    observation, _info = env.reset(seed=seed)
+    steps, total_reward = 0, 0.0
+    while True:
+        action = learner.act(observation)
+        next_observation, reward, terminated, truncated, _info = env.step(action)
+        learner.observe(observation, action, float(reward), next_observation, terminated, truncated)
+        steps += 1
+        total_reward += float(reward)
+        if terminated or truncated:
+            return Outcome(steps, total_reward)
+        observation = next_observation
+
+
+@cache
+def compiled_episode(task: TaskKernels, learner: LearnerKernels) -> Callable[..., tuple[int, float]]:
+    """The same loop, compiled with the kernels of a domain and of a learner."""
+    reset, step, write_observation = task
+    begin_episode, act, observe = learner
+
+    @kernel
+    def run_episode(
+        params: Any, state: Any, stream: Any, observation: Any, next_observation: Any, arrays: Any, seed: int
+    ) -> tuple[int, float]:
+        begin_episode(arrays)
+        seed_stream(stream, seed)
+        reset(params, state, stream)
+        write_observation(params, state, observation)
+        steps, total_reward = 0, 0.0
+        while True:
+            action = act(arrays, observation)
+            reward, terminated, truncated = step(params, state, action, stream)
+            write_observation(params, state, next_observation)
+            observe(arrays, observation, action, reward, next_observation, terminated, truncated)
+            steps += 1
+            total_reward += reward
+            if terminated or truncated:
+                return steps, total_reward
+            observation, next_observation = next_observation, observation
+
+    return run_episode

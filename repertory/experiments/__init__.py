@@ -1,0 +1,1 @@
+"""Running lifetimes and keeping what comes of them."""

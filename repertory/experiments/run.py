@@ -1,0 +1,189 @@
+"""`repertory.live`: one lifetime, from names or objects to a record and, if asked, a run folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from repertory import catalogue
+from repertory.domains.domain import Domain
+from repertory.errors import UsageError
+from repertory.experiments.folder import RunFolder
+from repertory.learners.protocol import MakeLearner
+from repertory.lifetime import Lifetime, Monitor
+from repertory.profiles import check_profile
+from repertory.record import BlockTally, Record
+from repertory.seeds import generator, policy_seeds
+from repertory.selectors import MakeSelector
+from repertory.sequence import task_sequence
+from repertory.settings import Settings
+
+SECONDS_BETWEEN_WRITES = 10.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Everything that decides a lifetime, checked; `Plan.lifetime()` can then be lived."""
+
+    domain: Domain
+    learner: MakeLearner
+    selector: MakeSelector
+    policies: int
+    blocks: int
+    block_steps: int
+    seed: int
+    run: int
+    profile: str
+
+    def __post_init__(self) -> None:
+        for name, smallest in {"policies": 1, "blocks": 1, "block_steps": 1, "seed": 0, "run": 0}.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < smallest:
+                raise UsageError(f"{name} is {value!r}; valid: a whole number at least {smallest}")
+        check_profile(self.profile)
+        self._selector()  # a selector that does not fit the library refuses here, before anything is written
+
+    def _selector(self) -> Any:
+        return self.selector(self.domain.n_tasks, self.policies, generator(self.seed, "select", self.run))
+
+    def lifetime(self) -> Lifetime:
+        spaces = (self.domain.observation_space, self.domain.action_space)
+        seeds = policy_seeds(self.seed, self.run, self.policies)
+        return Lifetime(
+            domain=self.domain,
+            policies=[self.learner(*spaces, policy_seed) for policy_seed in seeds],
+            selector=self._selector(),
+            sequence=task_sequence(self.seed, self.run, self.blocks, self.domain.n_tasks),
+            block_steps=self.block_steps,
+            seed=self.seed,
+            run=self.run,
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """For the record of the run: plain values only."""
+        return {
+            "domain": {"name": self.domain.name, **self.domain.settings},
+            "learner": _described(self.learner),
+            "selector": _described(self.selector),
+            "policies": self.policies,
+            "blocks": self.blocks,
+            "block_steps": self.block_steps,
+            "seed": self.seed,
+            "run": self.run,
+            "profile": self.profile,
+            "task_names": list(self.domain.task_names),
+        }
+
+
+def _described(component: object) -> dict[str, Any]:
+    fields = component.as_dict() if isinstance(component, Settings) else {}
+    return {"name": catalogue.name_of(component), **fields}
+
+
+def live(
+    domain: Domain | str,
+    learner: MakeLearner | str,
+    policies: int,
+    selector: MakeSelector | str = "epsilon-greedy",
+    *,
+    blocks: int | None = None,
+    block_steps: int | None = None,
+    run: int = 0,
+    seed: int = 0,
+    profile: str = "text",
+    out: str | Path | None = None,
+    monitors: Sequence[Monitor] = (),
+) -> Record:
+    """Live one lifetime of Lifetime Policy Reuse and return its record.
+
+    `domain`, `learner` and `selector` are objects or names in the catalogue; names are read under `profile`.
+    `learner` may be settings such as `repertory.DQN()` or any callable `(observation_space, action_space, seed)`
+    that returns a learner; `selector` any callable `(n_tasks, n_policies, rng)` that returns a selector. `blocks`
+    and `block_steps` are as long as the paper's if not given (675 blocks of 60,000 steps for domains that are not
+    in the paper). With `out`, the record is also kept in that folder.
+    """
+    plan = make_plan(
+        domain,
+        learner,
+        policies,
+        selector,
+        blocks=blocks,
+        block_steps=block_steps,
+        run=run,
+        seed=seed,
+        profile=profile,
+    )
+    return live_plan(plan, out, monitors)
+
+
+def make_plan(
+    domain: Domain | str,
+    learner: MakeLearner | str,
+    policies: int,
+    selector: MakeSelector | str,
+    *,
+    blocks: int | None = None,
+    block_steps: int | None = None,
+    run: int = 0,
+    seed: int = 0,
+    profile: str = "text",
+) -> Plan:
+    """Names to objects, defaults to values."""
+    if isinstance(domain, str):
+        domain = catalogue.domain(domain, profile)
+    if isinstance(learner, str):
+        learner = catalogue.learner(learner, profile)
+    if isinstance(selector, str):
+        selector = catalogue.selector(selector, profile)
+    paper = catalogue.DOMAINS.get(domain.name, catalogue.DOMAINS["cartpole27"])
+    return Plan(
+        domain=domain,
+        learner=learner,
+        selector=selector,
+        policies=policies,
+        blocks=paper.blocks if blocks is None else blocks,
+        block_steps=paper.block_steps if block_steps is None else block_steps,
+        seed=seed,
+        run=run,
+        profile=profile,
+    )
+
+
+def live_plan(plan: Plan, out: str | Path | None = None, monitors: Sequence[Monitor] = ()) -> Record:
+    """Live a plan; with `out`, keep its record there."""
+    folder = None if out is None else RunFolder(Path(out))
+    if folder is not None:
+        folder.claim(plan.settings())
+    lifetime = plan.lifetime()
+    keepers: list[Monitor] = [] if folder is None else [_Keeper(folder, lifetime)]
+    lifetime.live([*keepers, *monitors])
+    record = Record(
+        blocks=lifetime.blocks,
+        settings=plan.settings(),
+        policies=lifetime.policies,
+        selector=lifetime.selector,
+    )
+    if folder is not None:
+        folder.write_blocks(record.blocks)
+        folder.finish()
+    return record
+
+
+class _Keeper:
+    """Writes the blocks lived so far to the run folder now and then."""
+
+    def __init__(self, folder: RunFolder, lifetime: Lifetime) -> None:
+        self._folder = folder
+        self._lifetime = lifetime
+        self._written = time.monotonic()
+
+    def episode_ended(self, tally: BlockTally) -> None:
+        """A block is the smallest thing recorded."""
+
+    def block_ended(self, tally: BlockTally) -> None:
+        if time.monotonic() - self._written >= SECONDS_BETWEEN_WRITES:
+            self._folder.write_blocks(self._lifetime.blocks)
+            self._written = time.monotonic()

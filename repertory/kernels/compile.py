@@ -1,0 +1,167 @@
+"""`@kernel`: Numba compilation with a disk cache whose key covers everything a kernel calls.
+
+Numba's own cache looks only at the file a function stands in: after an edit to an inner kernel, a cached
+outer kernel goes on running the old code. It also never finds again a function that was handed other
+functions, which is how an episode is put together from a domain's and a learner's kernels. Here the key is
+a fingerprint of the kernel's code, of every kernel and constant it reaches, of the signature, of the CPU and
+of Numba itself; there is one file per key, so nothing can be stale and no two processes can mix files up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, TypeVar
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core import compiler, serialize
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaWarning
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# No fastmath: the order of every sum is the one written down, so the same seed gives the same bits whether a
+# kernel runs alone or inlined into another. `error_model="numpy"` spares a zero test on every division.
+OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+
+
+def kernel(function: Function) -> Function:
+    """Compile `function` with Numba, on first call, and keep the machine code on disk for later processes."""
+    dispatcher = numba.njit(**OPTIONS)(function)
+    if isinstance(dispatcher, Dispatcher):  # a plain function under NUMBA_DISABLE_JIT=1
+        setattr(dispatcher, "_cache", _KernelCache(dispatcher))  # noqa: B010  (not in Numba's annotations)
+    return dispatcher
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: $NUMBA_CACHE_DIR, or the user's cache folder."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "repertory" / "kernels"
+
+
+def fingerprint(function: FunctionType) -> str:
+    """A hash of a function's code and, transitively, of the kernels and constants it refers to."""
+    digest = hashlib.sha256()
+    for line in _describe_function(function, seen=set()):
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+class _KernelCache:
+    """What a Numba dispatcher asks of its cache: load or save the machine code of one signature."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._function: Any = dispatcher.py_func
+        self._fingerprint: str | None = None
+
+    @property
+    def cache_path(self) -> str:
+        return str(cache_folder())
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        target_context.refresh()
+        path = self._path(signature, target_context.codegen())
+        try:
+            payload = path.read_bytes()
+        except OSError:
+            return None
+        try:
+            return compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
+        except (pickle.UnpicklingError, EOFError):  # a damaged file is worth a compilation, not a failure
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        if result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
+            import warnings
+
+            warnings.warn(f"kernel {self._function.__qualname__} cannot be cached", NumbaWarning, stacklevel=2)
+            return
+        path = self._path(signature, result.codegen)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write_atomically(path, serialize.dumps(result._reduce()))
+        except OSError:  # a read-only home: compile again next time
+            return
+
+    def _path(self, signature: Any, codegen: Any) -> Path:
+        if self._fingerprint is None:  # not at decoration: what a kernel refers to may be defined below it
+            self._fingerprint = fingerprint(self._function)
+        versions = (numba.__version__, llvmlite.__version__, np.__version__, sorted(OPTIONS.items()))
+        key = repr((self._fingerprint, str(signature), codegen.magic_tuple(), versions))
+        name = self._function.__qualname__.rsplit(".", 1)[-1]
+        return cache_folder() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:40]}.nbc"
+
+    # Numba also offers to switch a cache off and on; a key that is never stale needs neither.
+    def enable(self) -> None: ...
+    def disable(self) -> None: ...
+    def flush(self) -> None: ...
+
+
+def _write_atomically(path: Path, payload: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    with os.fdopen(handle, "wb") as file:
+        file.write(payload)
+    os.replace(temporary, path)
+
+
+def _describe_function(function: FunctionType, seen: set[int]) -> Iterator[str]:
+    if id(function) in seen:
+        yield f"again {function.__qualname__}"
+        return
+    seen.add(id(function))
+    yield f"function {function.__module__}.{function.__qualname__} {function.__defaults__!r}"
+    code = function.__code__
+    yield from _describe_code(code)
+    for name in sorted(_names(code)):
+        if name in function.__globals__:
+            yield from _describe_value(name, function.__globals__[name], code, seen)
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        yield from _describe_value(name, cell.cell_contents, code, seen)
+
+
+def _describe_code(code: CodeType) -> Iterator[str]:
+    yield f"code {code.co_code.hex()} {code.co_names} {code.co_varnames} {code.co_freevars}"
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _describe_code(constant)
+        else:
+            yield f"constant {constant!r}"
+
+
+def _names(code: CodeType) -> set[str]:
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _names(constant)
+    return names
+
+
+def _describe_value(name: str, value: Any, code: CodeType, seen: set[int]) -> Iterator[str]:
+    """Follow kernels and functions, spell out constants, name the rest."""
+    inner = getattr(value, "py_func", None) or getattr(value, "_defn", None)  # a kernel, or an @intrinsic
+    if isinstance(inner, FunctionType):
+        yield from _describe_function(inner, seen)
+    elif isinstance(value, FunctionType):
+        yield from _describe_function(value, seen)
+    elif isinstance(value, ModuleType):
+        yield f"{name} is module {value.__name__}"
+        for attribute in sorted(_names(code)):
+            if isinstance(getattr(value, attribute, None), Dispatcher):
+                yield from _describe_value(attribute, getattr(value, attribute), code, seen)
+    elif isinstance(value, np.ndarray):
+        yield f"{name} is array {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    elif isinstance(value, (bool, int, float, complex, str, bytes, tuple, np.generic, type(None))):
+        yield f"{name} is {value!r}"
+    elif isinstance(value, type):
+        yield f"{name} is class {value.__module__}.{value.__qualname__} {getattr(value, '_fields', '')}"
+    else:
+        yield f"{name} is a {type(value).__module__}.{type(value).__qualname__}"

@@ -1,0 +1,1 @@
+"""Base-learners: one file per algorithm, and the protocol that any learner can follow."""

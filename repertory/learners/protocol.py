@@ -1,0 +1,71 @@
+"""What a lifetime asks of a learner. Nothing to inherit: any object with these methods is one policy.
+
+    learner.begin_episode()
+    action = learner.act(observation)
+    learner.observe(observation, action, reward, next_observation, terminated, truncated)
+
+All learning happens inside `observe`, so a base-learner is the same inside a library of policies as alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+State = dict[str, NDArray[Any]]
+"""Everything that decides a learner's future, as named arrays."""
+
+
+class Learner(Protocol):
+    """One policy."""
+
+    def begin_episode(self) -> None:
+        """Called before the first `act` of an episode."""
+
+    def act(self, observation: Any) -> Any:
+        """The action to take, exploration included."""
+
+    def observe(
+        self,
+        observation: Any,
+        action: Any,
+        reward: float,
+        next_observation: Any,
+        terminated: bool,
+        truncated: bool,
+    ) -> None:
+        """What came of an action. Remember it, learn from it."""
+
+    def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
+        """For each row of observations, the probability of each action."""
+
+    def state_dict(self) -> State:
+        """Copies of all that decides the learner's future, its random state included."""
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Become the learner that `state_dict` described."""
+
+
+MakeLearner = Callable[[gymnasium.Space, gymnasium.Space, int], Learner]
+"""(observation_space, action_space, seed) -> learner. Settings such as `DQN()` are such callables."""
+
+
+class LearnerKernels(NamedTuple):
+    """The compiled side of a learner: the protocol's three steps as functions of the learner's arrays."""
+
+    begin_episode: Callable[[Any], None]
+    act: Callable[[Any, NDArray[np.float32]], int]
+    observe: Callable[[Any, NDArray[np.float32], int, float, NDArray[np.float32], bool, bool], None]
+
+
+@runtime_checkable
+class CompiledLearner(Protocol):
+    """A learner whose steps can be compiled into an episode."""
+
+    kernels: LearnerKernels
+    arrays: Any
+    """A NamedTuple of arrays and numbers: the first argument of every kernel."""

@@ -1,0 +1,79 @@
+"""Lifetime Policy Reuse: the paper's Algorithm 1, whole.
+
+A lifetime is a sequence of blocks; a block presents one task for a budget of steps; every episode of it is played
+by one policy of a fixed library, which the selector picks and which acts and learns as it would alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from repertory.domains.domain import Domain
+from repertory.episode import EpisodePlayer
+from repertory.learners.protocol import Learner
+from repertory.record import BlockTally, block_table
+from repertory.seeds import generator
+from repertory.selectors import Selector
+
+EPISODE_SEEDS = 2**31
+"""Episode seeds are below this: environments of all makes take such seeds."""
+
+
+class Monitor(Protocol):
+    """Looks on as a lifetime goes by: progress bars, logs, checkpoints."""
+
+    def episode_ended(self, tally: BlockTally) -> None: ...
+    def block_ended(self, tally: BlockTally) -> None: ...
+
+
+class Lifetime:
+    """A library of policies, a selector and a task sequence, and how far they have come."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        policies: Sequence[Learner],
+        selector: Selector,
+        sequence: NDArray[np.int64],
+        block_steps: int,
+        seed: int,
+        run: int,
+    ) -> None:
+        self.policies = list(policies)
+        self.selector = selector
+        self.sequence = sequence
+        self.block_steps = block_steps
+        self.rows: list[dict[str, Any]] = []
+        self._player = EpisodePlayer(domain)
+        self._select_rng = generator(seed, "select", run)
+        self._env_rng = generator(seed, "env", run)
+
+    def live(self, monitors: Sequence[Monitor] = ()) -> None:
+        """Live all blocks that are still to come."""
+        for block in range(len(self.rows), len(self.sequence)):
+            tally = BlockTally(block, int(self.sequence[block]), len(self.policies))
+            self._live_block(tally, monitors)
+            self.rows.append(tally.row())
+            for monitor in monitors:
+                monitor.block_ended(tally)
+
+    def _live_block(self, tally: BlockTally, monitors: Sequence[Monitor]) -> None:
+        """Episodes of one task until the block's steps are used up; the running episode is finished."""
+        while tally.steps < self.block_steps:
+            policy = self.selector.select(tally.task, self._select_rng)
+            episode_seed = int(self._env_rng.integers(EPISODE_SEEDS))
+            outcome = self._player.play(tally.task, self.policies[policy], episode_seed)
+            self.selector.update(tally.task, policy, outcome.total_reward, outcome.steps)
+            tally.add(policy, outcome.total_reward, outcome.steps)
+            for monitor in monitors:
+                monitor.episode_ended(tally)
+
+    @property
+    def blocks(self) -> pd.DataFrame:
+        """What has been lived so far."""
+        return block_table(self.rows, len(self.policies))

@@ -1,0 +1,1 @@
+"""Pictures, tables and progress for people."""

@@ -1,0 +1,96 @@
+"""Progress and closing table of a run, for a terminal or a log."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from repertory.record import BlockTally, Record
+from repertory.report.summary import policy_shares
+
+PLAIN_LINES = 20
+"""How many progress lines a run prints where there is no terminal."""
+SHOWN_TASKS = 12
+
+
+class ProgressMonitor:
+    """A live bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, console: Console, blocks: int, block_steps: int) -> None:
+        self._console = console
+        self._blocks = blocks
+        self._block_steps = block_steps
+        self._started = time.monotonic()
+        self._steps = 0
+        self._last_drawn = 0.0
+        self._bar = _bar(console) if console.is_terminal else None
+        if self._bar is not None:
+            self._row = self._bar.add_task("", total=blocks * block_steps, text="compiling ...")
+            self._bar.start()
+
+    def episode_ended(self, tally: BlockTally) -> None:
+        if self._bar is None:
+            return
+        now = time.monotonic()
+        if now - self._last_drawn >= 0.1:
+            self._last_drawn = now
+            lived = tally.block * self._block_steps + min(tally.steps, self._block_steps)
+            self._bar.update(self._row, completed=lived, text=self._text(tally, self._steps + tally.steps))
+
+    def block_ended(self, tally: BlockTally) -> None:
+        self._steps += tally.steps
+        lived = tally.block + 1
+        if self._bar is not None:
+            self._bar.update(self._row, completed=lived * self._block_steps, text=self._text(tally, self._steps))
+        elif lived * PLAIN_LINES // self._blocks > tally.block * PLAIN_LINES // self._blocks:
+            left = (time.monotonic() - self._started) / lived * (self._blocks - lived)
+            self._console.print(f"{self._text(tally, self._steps)}  {left:.0f} s left", highlight=False)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _text(self, tally: BlockTally, steps: int) -> str:
+        rate = steps / max(time.monotonic() - self._started, 1e-9)
+        return (
+            f"block {tally.block + 1}/{self._blocks}  task {tally.task}  "
+            f"score {tally.mean_return:.4g}  {rate:,.0f} steps/s"
+        )
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(BarColumn(bar_width=24), TextColumn("{task.fields[text]}"), TimeRemainingColumn(), console=console)
+
+
+def print_summary(console: Console, record: Record) -> None:
+    """Scores, and each policy's part."""
+    blocks, settings = record.blocks, record.settings
+    console.print(
+        f"lifetime score {record.lifetime_score:.4g}, final score {record.final_score:.4g} (last 10 blocks); "
+        f"{len(blocks)} blocks, {blocks['steps'].sum():,} steps, {blocks['episodes'].sum():,} episodes",
+        highlight=False,
+        soft_wrap=True,
+    )
+    table = Table("policy", "episodes", "tasks it plays most", box=None, header_style="bold", pad_edge=False)
+    for share in policy_shares(blocks, len(settings["task_names"])):
+        table.add_row(str(share.policy), f"{share.episodes:.1%}", _task_list(share.tasks))
+    console.print(table, highlight=False)
+
+
+def _task_list(tasks: tuple[int, ...]) -> str:
+    if not tasks:
+        return "none"
+    shown = ", ".join(str(task) for task in tasks[:SHOWN_TASKS])
+    return f"{len(tasks)}: {shown}" + (", ..." if len(tasks) > SHOWN_TASKS else "")
+
+
+def settings_table(title: str, rows: list[tuple[str, Any, str]]) -> Table:
+    """Names, values and meanings."""
+    table = Table(title, "default", "meaning", box=None, header_style="bold", pad_edge=False)
+    for name, value, meaning in rows:
+        table.add_row(name, str(value), meaning)
+    return table

@@ -1,0 +1,28 @@
+"""From one seed, one named source of randomness per purpose.
+
+A purpose never draws from another's source, so changing how one part uses randomness leaves the others'
+numbers as they were. The task sequence is drawn from the seed alone: all runs of an experiment share the 0-th
+sequence, and run n shifts it by n. Everything else depends on the run as well.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+PURPOSES = ("sequence", "select", "env", "learn")
+"""Appended to, never reordered: the place of a name is part of every run's identity."""
+
+
+def seed_sequence(seed: int, purpose: str, run: int | None = None) -> np.random.SeedSequence:
+    """The root of `purpose`'s randomness, in all runs alike if `run` is None."""
+    place = PURPOSES.index(purpose)
+    return np.random.SeedSequence(seed, spawn_key=(place,) if run is None else (place, run))
+
+
+def generator(seed: int, purpose: str, run: int | None = None) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed_sequence(seed, purpose, run)))
+
+
+def policy_seeds(seed: int, run: int, policies: int) -> list[int]:
+    """An integer seed for each policy of a library."""
+    return [int(word) for word in seed_sequence(seed, "learn", run).generate_state(policies, np.uint32)]

@@ -1,0 +1,166 @@
+"""Settings: frozen dataclasses whose fields carry their meaning and their valid range.
+
+    @dataclass(frozen=True, kw_only=True)
+    class Walk(Settings):
+        speed: float = setting(1.0, "Metres a second.", above=0)
+
+A value out of range fails at construction, naming the field, what was given and what is valid.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar
+
+from repertory.errors import UsageError, unknown
+
+SettingsType = TypeVar("SettingsType", bound="Settings")
+
+
+def setting(
+    default: Any,
+    meaning: str,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    choices: tuple[str, ...] | None = None,
+) -> Any:
+    """A field with its meaning and its valid range."""
+    limits = {"at_least": at_least, "above": above, "at_most": at_most, "choices": choices}
+    return dataclasses.field(default=default, metadata={"meaning": meaning, **limits})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Base of all settings: validation, and construction from names and text."""
+
+    def __post_init__(self) -> None:
+        hints = typing.get_type_hints(type(self))
+        for field in dataclasses.fields(self):
+            value = _coerce(getattr(self, field.name), hints[field.name])
+            object.__setattr__(self, field.name, value)
+            _check(f"{type(self).__name__}.{field.name}", value, hints[field.name], field.metadata)
+        self.validate()
+
+    def validate(self) -> None:
+        """What no single field can tell; override where fields depend on each other."""
+
+    @classmethod
+    def field_names(cls) -> list[str]:
+        return [field.name for field in dataclasses.fields(cls)]
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed; unknown names fail with the nearest valid one."""
+        for name in changes:
+            if name not in self.field_names():
+                raise unknown(f"setting of {type(self).__name__}", name, self.field_names())
+        return dataclasses.replace(self, **changes)
+
+    def replace_from_text(self, changes: Mapping[str, Any]) -> Self:
+        """Like `replace`, for values from a command line or a TOML file."""
+        hints = typing.get_type_hints(type(self))
+        return self.replace(**{name: _parse(name, value, hints.get(name)) for name, value in changes.items()})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for the record of a run."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in ((name, getattr(self, name)) for name in self.field_names())
+        }
+
+
+def _coerce(value: Any, hint: Any) -> Any:
+    """Take 1 for 1.0, a list for a tuple and a NumPy scalar for its Python value; leave the rest to `_check`."""
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        value = value.item()
+    kinds = _kinds(hint)
+    if float in kinds and int not in kinds and type(value) is int:
+        return float(value)
+    if tuple in kinds and isinstance(value, list):
+        return tuple(value)
+    return value
+
+
+def _check(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
+    kinds = _kinds(hint)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    matches = type(value) in kinds or (value is None and types.NoneType in kinds)
+    if not matches or (isinstance(value, float) and math.isnan(value)):
+        raise UsageError(f"{name} is {value!r}; valid: {_range_text(kinds, limits)}")
+    within = True
+    if limits.get("choices") is not None and isinstance(value, str):
+        within = value in limits["choices"]
+    for number in value if isinstance(value, tuple) else [value] if is_number else []:
+        if limits.get("at_least") is not None:
+            within &= number >= limits["at_least"]
+        if limits.get("above") is not None:
+            within &= number > limits["above"]
+        if limits.get("at_most") is not None:
+            within &= number <= limits["at_most"]
+    if not within:
+        raise UsageError(f"{name} is {value!r}; valid: {_range_text(kinds, limits)}")
+
+
+def _range_text(kinds: set[type], limits: Mapping[str, Any]) -> str:
+    if limits.get("choices") is not None:
+        text = " or ".join(repr(choice) for choice in limits["choices"])
+    else:
+        words = {
+            bool: "true or false",
+            int: "a whole number",
+            float: "a number",
+            str: "a text",
+            tuple: "a list",
+        }
+        text = " or ".join(word for kind, word in words.items() if kind in kinds)
+        bounds = []
+        if limits.get("above") is not None:
+            bounds.append(f"above {limits['above']:g}")
+        if limits.get("at_least") is not None:
+            bounds.append(f"at least {limits['at_least']:g}")
+        if limits.get("at_most") is not None:
+            bounds.append(f"at most {limits['at_most']:g}")
+        text = " ".join([text, " and ".join(bounds)]).strip()
+    return f"{text}, or none" if types.NoneType in kinds else text
+
+
+def _kinds(hint: Any) -> set[type]:
+    """The plain types a hint admits: `float | None` gives {float, NoneType}, `tuple[int, int]` gives {tuple}."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return set().union(*(_kinds(part) for part in typing.get_args(hint)))
+    return {typing.get_origin(hint) or hint}
+
+
+def _parse(name: str, value: Any, hint: Any) -> Any:
+    """Turn a command line's text into the type its field has; what does not parse is left for `_check`."""
+    if not isinstance(value, str) or hint is None:
+        return value
+    kinds = _kinds(hint)
+    text = value.strip()
+    if types.NoneType in kinds and text.lower() == "none":
+        return None
+    if bool in kinds and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if tuple in kinds:
+        parts = [part for part in text.strip("()[] ").split(",") if part.strip()]
+        return tuple(_number(part) for part in parts)
+    if int in kinds or float in kinds:
+        number = _number(text)
+        if int in kinds and float not in kinds and isinstance(number, float) and number.is_integer():
+            return int(number)  # 4e5 is a good way to write a memory size
+        return number
+    return value
+
+
+def _number(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text.strip().replace("_", ""))
+        except ValueError:
+            continue
+    return text.strip()

@@ -1,0 +1,116 @@
+"""Cartpole: the physics against Gymnasium's, the tasks' differences, the Gymnasium contract."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv as GymnasiumCartPole
+from gymnasium.utils.env_checker import check_env
+
+import repertory
+from repertory.domains.cartpole import CartpoleParams
+
+IDS = ["repertory/Cartpole27-v0", "repertory/Cartpole125-v0"]
+
+
+def gymnasium_twin(params: CartpoleParams, *, rederive: bool) -> GymnasiumCartPole:
+    """Gymnasium's own environment with our constants; `rederive` also what Gymnasium computes only once."""
+    twin = GymnasiumCartPole()
+    twin.masscart, twin.masspole, twin.length = params.cart_mass, params.pole_mass, params.half_length
+    twin.force_mag, twin.theta_threshold_radians = params.force, params.angle_limit
+    if rederive:
+        twin.total_mass = twin.masscart + twin.masspole
+        twin.polemass_length = twin.masspole * twin.length
+    return twin
+
+
+@pytest.mark.parametrize(("profile", "failure_reward"), [("text", 0.0), ("released", 1.0)])
+def test_equals_gymnasium_step_for_step_on_every_task(
+    profile: str, failure_reward: float, rng: np.random.Generator
+) -> None:
+    domain = repertory.domain("cartpole27", profile=profile, observation_order="x x_dot theta theta_dot")
+    for task in range(27):
+        env = domain.env(task)
+        twin = gymnasium_twin(env._params, rederive=profile == "text")
+        for episode in range(3):
+            observation, _ = env.reset(seed=episode)
+            twin.reset()
+            twin.state = env._state[:4].copy()
+            terminated = truncated = False
+            while not (terminated or truncated):
+                action = int(rng.random() < 0.5 + 2 * observation[2])  # clumsy balancing: long and short episodes
+                observation, reward, terminated, truncated, _ = env.step(action)
+                theirs, their_reward, their_end, _, _ = twin.step(action)
+                np.testing.assert_allclose(observation, theirs, rtol=1e-6, atol=1e-9)
+                assert terminated == their_end
+                assert reward == (failure_reward if terminated else their_reward)
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "distinct"),
+    [
+        ("cartpole27", "text", 27),
+        ("cartpole125", "text", 125),
+        ("cartpole27", "released", 9),
+        ("cartpole125", "released", 25),
+    ],
+)
+def test_distinct_tasks(name: str, profile: str, distinct: int) -> None:
+    assert repertory.domain(name, profile=profile).distinct_tasks() == distinct
+
+
+def test_task_index_has_cart_mass_outermost_and_length_innermost(cartpole27: repertory.Domain) -> None:
+    assert cartpole27.compiled is not None
+    params = cartpole27.compiled.params[9 * 2 + 3 * 1 + 0]
+    assert (params.cart_mass, params.pole_mass, params.half_length) == (2.0, 0.1, 0.25)
+
+
+@pytest.mark.parametrize("profile", ["text", "released"])
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.filterwarnings("ignore:.*A Box observation space")
+def test_gymnasium_contract(env_id: str, profile: str) -> None:
+    check_env(gymnasium.make(env_id, task=5, profile=profile).unwrapped)
+
+
+def test_rendering_shows_the_state() -> None:
+    env = gymnasium.make("repertory/Cartpole27-v0", task=5, render_mode="rgb_array")
+    env.reset(seed=1)
+    before = env.render()
+    for _ in range(10):
+        env.step(1)
+    after = env.render()
+    assert before.shape == after.shape == (300, 600, 3)
+    assert before.dtype == np.uint8
+    assert (before != after).any()
+
+
+@pytest.mark.parametrize(("profile", "cap"), [("text", 200), ("released", 201)])
+def test_a_balanced_pole_is_cut_off_not_ended(profile: str, cap: int) -> None:
+    env = repertory.domain("cartpole27", profile=profile).env(13)
+    env.reset(seed=0)
+    total = 0.0
+    for t in range(1, cap + 1):
+        x, x_dot, theta, theta_dot = env._state[:4]
+        _, reward, terminated, truncated, _ = env.step(int(theta + 0.3 * theta_dot + 0.02 * x + 0.05 * x_dot > 0))
+        total += reward
+        assert not terminated
+        assert truncated == (t == cap)
+    assert total == cap
+
+
+def test_random_play_lasts_as_long_as_in_the_released_physics() -> None:
+    """Mean episode lengths by pole length, measured with the authors' physics: 15, 22, 33."""
+    domain = repertory.domain("cartpole27", profile="released")
+    actions = np.random.default_rng(0)
+    for task, expected in ((12, 15), (13, 22), (14, 33)):
+        env = domain.env(task)
+        lengths = []
+        for seed in range(1500):
+            env.reset(seed=seed)
+            length, over = 0, False
+            while not over:
+                _, _, terminated, truncated, _ = env.step(int(actions.random() < 0.5))
+                length, over = length + 1, terminated or truncated
+            lengths.append(length)
+        assert np.mean(lengths) == pytest.approx(expected, abs=1.0)

@@ -1,0 +1,163 @@
+"""DQN against PyTorch, on its own counters, and on a task it must learn."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+import repertory
+from repertory.episode import EpisodePlayer
+from repertory.kernels.network import matrices
+from repertory.kernels.random import new_stream
+from repertory.kernels.replay import draw_slot, slot_after
+from repertory.learners.dqn import DQNLearner, compute_gradient
+
+SPACES = (gymnasium.spaces.Box(-1.0, 1.0, (4,)), gymnasium.spaces.Discrete(2))
+
+
+def lived(rng: np.random.Generator, steps: int = 400, **settings: object) -> DQNLearner:
+    """A learner with a memory of random experiences, ended in all ways."""
+    learner = repertory.DQN(**{"learning_starts": 10**9, **settings})(*SPACES, seed=1)
+    observation = rng.normal(size=4).astype(np.float32)
+    for t in range(steps):
+        following = rng.normal(size=4).astype(np.float32)
+        terminated, truncated = t % 20 == 19, t % 50 == 49
+        learner.observe(observation, int(rng.integers(2)), float(rng.normal()), following, terminated, truncated)
+        observation = rng.normal(size=4).astype(np.float32) if terminated or truncated else following
+    return learner
+
+
+def torch_network(weights: np.ndarray, learner: DQNLearner) -> list[torch.Tensor]:
+    return [torch.tensor(part.copy(), requires_grad=True) for part in matrices(weights, learner.arrays.options.shape)]
+
+
+def torch_q(parts: list[torch.Tensor], observations: np.ndarray) -> torch.Tensor:
+    w1, b1, w2, b2, w3, b3 = parts
+    return torch.relu(torch.relu(torch.tensor(observations) @ w1 + b1) @ w2 + b2) @ w3 + b3
+
+
+def test_gradient_equals_torch(rng: np.random.Generator) -> None:
+    learner = lived(rng)
+    arrays = learner.arrays
+    arrays.target_weights[:] += rng.normal(size=arrays.weights.size).astype(np.float32) * 0.1
+    stream = new_stream(9)
+    for i in range(10):
+        arrays.scratch.slots[i] = draw_slot(arrays.replay, stream)
+    compute_gradient(arrays)
+
+    slots = arrays.scratch.slots
+    after = [slot_after(arrays.replay, slot) for slot in slots]
+    online, target = torch_network(arrays.weights, learner), torch_network(arrays.target_weights, learner)
+    q = torch_q(online, arrays.replay.observations[slots])
+    with torch.no_grad():
+        best = torch_q(target, arrays.replay.observations[after]).max(dim=1).values
+        goes_on = torch.tensor(arrays.replay.endings[slots] != 1, dtype=torch.float32)
+        goal = q.clone()
+        for i, action in enumerate(arrays.replay.actions[slots]):
+            goal[i, action] = torch.tensor(arrays.replay.rewards[slots])[i] + 0.99 * goes_on[i] * best[i]
+    torch.nn.functional.mse_loss(q, goal).backward()
+    assert set(arrays.replay.endings[slots]) >= {0, 1}  # both kinds of target are under test
+    for ours, theirs in zip(matrices(arrays.scratch.gradient, arrays.options.shape), online, strict=True):
+        assert theirs.grad is not None
+        np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_counters_run_on_the_policys_own_steps(rng: np.random.Generator) -> None:
+    settings = {"learning_starts": 100, "train_freq": 4, "target_update_interval": 50}
+    for steps, updates in ((99, 0), (100, 1), (103, 1), (104, 2), (200, 26)):
+        learner = lived(np.random.default_rng(1), steps, **settings)
+        assert learner.arrays.clock[2] == updates
+    before = lived(np.random.default_rng(1), 149, **settings).arrays
+    after = lived(np.random.default_rng(1), 150, **settings).arrays
+    assert not np.array_equal(before.target_weights, before.weights)
+    assert np.array_equal(after.target_weights, after.weights)
+
+
+def test_exploration_rate_and_random_first_steps(rng: np.random.Generator) -> None:
+    observation = rng.normal(size=4).astype(np.float32)
+    greedy = int(repertory.DQN()(*SPACES, 1).q_values(observation[None])[0].argmax())
+
+    def greedy_share(after: int, **settings: object) -> float:
+        learner = repertory.DQN(**settings)(*SPACES, seed=1)
+        hits = 0
+        for _ in range(2000):
+            learner.begin_episode()
+            for _ in range(after):
+                learner.observe(observation, 0, 0.0, observation, False, False)
+            hits += learner.act(observation) == greedy
+        return hits / 2000
+
+    assert greedy_share(0, exploration_rate=0.2) == pytest.approx(0.9, abs=0.03)
+    assert greedy_share(0, exploration_rate=0.0, random_first_steps=2) == pytest.approx(0.5, abs=0.05)
+    assert greedy_share(2, exploration_rate=0.0, random_first_steps=2) == 1.0
+
+
+def test_action_probabilities(rng: np.random.Generator) -> None:
+    learner = repertory.DQN(exploration_rate=0.2)(*SPACES, seed=1)
+    observations = rng.normal(size=(50, 4)).astype(np.float32)
+    probabilities = learner.action_probabilities(observations)
+    assert np.allclose(probabilities.sum(axis=1), 1.0)
+    assert np.allclose(probabilities.max(axis=1), 0.9)
+    assert (probabilities.argmax(axis=1) == learner.q_values(observations).argmax(axis=1)).all()
+
+
+def test_a_restored_learner_goes_on_to_the_bit(rng: np.random.Generator) -> None:
+    settings = {"learning_starts": 50, "buffer_size": 300}
+    learner = lived(rng, 400, **settings)
+    twin = repertory.DQN(**settings)(*SPACES, seed=77)
+    twin.load_state_dict(learner.state_dict())
+    for _ in range(100):
+        observation, following = rng.normal(size=(2, 4)).astype(np.float32)
+        assert learner.act(observation) == twin.act(observation)
+        for each in (learner, twin):
+            each.observe(observation, 1, 1.0, following, False, False)
+    for name, array in learner.state_dict().items():
+        assert np.array_equal(array, twin.state_dict()[name]), name
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "valid"),
+    [
+        ("learning_rate", -0.1, "above 0"),
+        ("batch_size", 0, "at least 1"),
+        ("buffer_size", 9, "at least batch_size, which is 10"),
+        ("gamma", 1.5, "at least 0 and at most 1"),
+        ("gamma", float("nan"), "at least 0 and at most 1"),
+        ("train_freq", 2.5, "a whole number at least 1"),
+        ("net_arch", (80,), "two layers"),
+        ("timeout_bootstraps", 1, "true or false"),
+    ],
+)
+def test_bad_settings_name_the_field_and_the_range(field: str, value: object, valid: str) -> None:
+    with pytest.raises(repertory.UsageError, match=rf"DQN\.{field} is .*; valid: .*{valid}"):
+        repertory.DQN(**{field: value})
+
+
+def test_spaces_it_cannot_take_are_refused() -> None:
+    box = gymnasium.spaces.Box(-1.0, 1.0, (4,))
+    with pytest.raises(repertory.UsageError, match="DQN takes actions"):
+        repertory.DQN()(box, box, 0)
+    with pytest.raises(repertory.UsageError, match="DQN observes vectors"):
+        repertory.DQN()(gymnasium.spaces.Box(-1.0, 1.0, (4, 4)), SPACES[1], 0)
+
+
+def test_a_policy_with_a_full_memory_is_small() -> None:
+    state = repertory.DQN()(*SPACES, 0).state_dict()
+    assert sum(array.nbytes for array in state.values()) < 10_000_000
+
+
+def test_learns_to_balance(cartpole27: repertory.Domain) -> None:
+    """One task of the text profile, the paper's settings but an earlier replay start."""
+    learner = repertory.DQN(learning_starts=5_000)(cartpole27.observation_space, cartpole27.action_space, seed=1)
+    player = EpisodePlayer(cartpole27)
+    best, seed = 0.0, 0
+    for _ in range(10):
+        steps, returns = 0, []
+        while steps < 60_000:
+            outcome = player.play(13, learner, seed)
+            steps, seed = steps + outcome.steps, seed + 1
+            returns.append(outcome.total_reward)
+        best = max(best, float(np.mean(returns)))
+    assert best > 150

@@ -1,0 +1,63 @@
+"""The compiled and the plain path of an episode are the same episode."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+
+import repertory
+from repertory.episode import EpisodePlayer
+
+LEARNERS = {"dqn": repertory.DQN(learning_starts=200, target_update_interval=300, buffer_size=500)}
+
+
+@pytest.mark.parametrize("profile", ["text", "released"])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_compiled_equals_plain_to_the_bit(learner: str, profile: str) -> None:
+    domain = repertory.domain("cartpole27", profile=profile)
+    spaces = (domain.observation_space, domain.action_space)
+    fast, plain = LEARNERS[learner](*spaces, 3), LEARNERS[learner](*spaces, 3)
+    compiled_player, plain_player = EpisodePlayer(domain), EpisodePlayer(domain, compiled=False)
+    for seed in range(60):
+        task = seed % 27
+        assert compiled_player.play(task, fast, seed) == plain_player.play(task, plain, seed)
+    before, after = fast.state_dict(), plain.state_dict()
+    for name in before:
+        assert np.array_equal(before[name], after[name]), name
+
+
+def test_an_episode_depends_on_its_seed_not_on_those_before(cartpole27: repertory.Domain) -> None:
+    class Left:
+        def begin_episode(self) -> None: ...
+        def act(self, observation: object) -> int:
+            return 0
+
+        def observe(self, *step: object) -> None: ...
+
+    player = EpisodePlayer(cartpole27)
+    first = player.play(3, Left(), seed=5)
+    player.play(3, Left(), seed=6)
+    assert player.play(3, Left(), seed=5) == first
+
+
+def test_any_environment_with_any_learner() -> None:
+    """Termination and truncation reach the learner apart, and the outcome is the environment's."""
+    seen = []
+
+    class Recorder:
+        def begin_episode(self) -> None:
+            seen.append("begin")
+
+        def act(self, observation: np.ndarray) -> int:
+            return 1
+
+        def observe(self, observation, action, reward, next_observation, terminated, truncated) -> None:
+            seen.append((observation.shape, action, reward, terminated, truncated))
+
+    domain = repertory.Domain("mountain", ("car",), lambda task: gymnasium.make("MountainCar-v0"))
+    outcome = EpisodePlayer(domain).play(0, Recorder(), seed=1)
+    assert outcome == (200, -200.0)
+    assert seen[0] == "begin"
+    assert len(seen) == 201
+    assert seen[-1] == ((2,), 1, -1.0, False, True)

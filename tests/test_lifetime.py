@@ -1,0 +1,148 @@
+"""A lifetime: its blocks, its randomness, its record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import repertory
+from repertory.seeds import PURPOSES, generator, policy_seeds
+from repertory.sequence import task_sequence
+
+QUICK = repertory.DQN(learning_starts=500, buffer_size=2000)
+
+
+def quick(**changes: object) -> repertory.Record:
+    options = {"policies": 4, "blocks": 6, "block_steps": 700, **changes}
+    return repertory.live("cartpole27", QUICK, **options)
+
+
+def test_every_slice_across_runs_holds_every_task_once() -> None:
+    sequences = np.stack([task_sequence(seed=3, run=n, blocks=200, n_tasks=27) for n in range(27)])
+    assert (np.sort(sequences, axis=0) == np.arange(27)[:, None]).all()
+
+
+def test_the_zeroth_sequence_is_uniform_and_its_seed_decides_it() -> None:
+    sequence = task_sequence(seed=0, run=0, blocks=27_000, n_tasks=27)
+    counts = np.bincount(sequence, minlength=27)
+    assert ((counts - 1000) ** 2 / 1000).sum() < 62  # 26 degrees of freedom, p = 1e-4
+    assert not np.array_equal(sequence, task_sequence(1, 0, 27_000, 27))
+
+
+def test_a_longer_lifetime_starts_like_a_shorter_one() -> None:
+    assert np.array_equal(task_sequence(0, 2, 50, 27), task_sequence(0, 2, 675, 27)[:50])
+
+
+def test_purposes_runs_and_seeds_have_randomness_of_their_own() -> None:
+    draws = [
+        tuple(generator(seed, purpose, run).integers(2**63, size=4))
+        for seed in (0, 1)
+        for run in (0, 1)
+        for purpose in PURPOSES
+    ]
+    assert len(set(draws)) == len(draws)
+    assert len(set(policy_seeds(0, 0, 300))) == 300
+
+
+def test_columns_and_bookkeeping() -> None:
+    blocks = quick().blocks
+    policies = [f"policy_{i}" for i in range(4)]
+    assert list(blocks.columns) == [
+        "block",
+        "task",
+        "steps",
+        "episodes",
+        "total_reward",
+        "mean_return",
+        *policies,
+    ]
+    assert (blocks[policies].sum(axis=1) == blocks["episodes"]).all()
+    assert np.allclose(blocks["mean_return"] * blocks["episodes"], blocks["total_reward"])
+    assert (blocks["task"] == task_sequence(0, 0, 6, 27)).all()
+
+
+def test_a_block_ends_with_the_episode_that_used_up_its_steps() -> None:
+    blocks = quick().blocks
+    assert (blocks["steps"] >= 700).all()
+    assert (blocks["steps"] < 700 + 200).all()
+    assert (blocks["steps"] > 700).any()  # some episode did cross the end
+
+
+def test_one_seed_repeats_and_two_differ() -> None:
+    first, again, other, run_1 = quick(), quick(), quick(seed=1), quick(run=1)
+    pd.testing.assert_frame_equal(first.blocks, again.blocks)
+    for a, b in zip(first.policies, again.policies, strict=True):
+        assert np.array_equal(a.arrays.weights, b.arrays.weights)
+    assert not first.blocks.equals(other.blocks)
+    assert ((run_1.blocks["task"] - first.blocks["task"]) % 27 == 1).all()
+    assert not np.array_equal(first.blocks["steps"], run_1.blocks["steps"])
+
+
+def test_policies_start_apart_and_learn_only_from_their_own_episodes() -> None:
+    record = quick(selector=repertory.FixedPartition())
+    initial = [QUICK(*_spaces(), seed).arrays.weights for seed in policy_seeds(0, 0, 4)]
+    steps = [policy.arrays.clock[0] for policy in record.policies]
+    assert sum(steps) == record.blocks["steps"].sum()
+    for policy, start, lived in zip(record.policies, initial, steps, strict=True):
+        assert np.array_equal(policy.arrays.weights, start) == (lived < 500)
+    assert len({start.tobytes() for start in initial}) == 4
+
+
+def _spaces() -> tuple:
+    domain = repertory.domain("cartpole27")
+    return domain.observation_space, domain.action_space
+
+
+def test_any_callable_is_a_learner() -> None:
+    class Coin:
+        def __init__(self, observation_space, action_space, seed: int) -> None:
+            self.actions = int(action_space.n)
+            self.rng = np.random.default_rng(seed)
+            self.observed = 0
+
+        def begin_episode(self) -> None: ...
+
+        def act(self, observation: np.ndarray) -> int:
+            return int(self.rng.integers(self.actions))
+
+        def observe(self, *step: object) -> None:
+            self.observed += 1
+
+    record = repertory.live("cartpole27", Coin, policies=2, blocks=3, block_steps=300)
+    assert sum(policy.observed for policy in record.policies) == record.blocks["steps"].sum()
+    assert record.settings["learner"]["name"].endswith("Coin")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"policies": 0}, "policies is 0; valid: a whole number at least 1"),
+        ({"blocks": 0}, "blocks is 0"),
+        ({"block_steps": -5}, "block_steps is -5"),
+        ({"run": -1}, "run is -1"),
+        ({"selector": "one-to-one"}, "one-to-one selection with 4 policies and 27 tasks"),
+        ({"selector": "epsilon"}, "unknown selector 'epsilon'; did you mean 'epsilon-greedy'"),
+        ({"profile": "txt"}, "unknown profile 'txt'; did you mean 'text'"),
+    ],
+)
+def test_bad_input_is_one_clear_line(changes: dict, message: str, tmp_path: Path) -> None:
+    with pytest.raises(repertory.UsageError, match=message):
+        quick(out=tmp_path / "run", **changes)
+    assert not (tmp_path / "run").exists()
+
+
+def test_out_keeps_the_record(tmp_path: Path) -> None:
+    record = quick(out=tmp_path / "run")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "run" / "blocks.parquet"), record.blocks)
+    assert (tmp_path / "run" / "done").exists()
+
+
+def test_another_runs_folder_is_left_alone(tmp_path: Path) -> None:
+    quick(out=tmp_path / "run")
+    before = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
+    with pytest.raises(repertory.UsageError, match=r"other settings \(policies: 4 there, 5 given\)"):
+        quick(out=tmp_path / "run", policies=5)
+    assert before == {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}

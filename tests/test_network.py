@@ -1,0 +1,96 @@
+"""The feed-forward network and its optimisers against PyTorch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from repertory.kernels.network import (
+    NetworkShape,
+    backward,
+    count_weights,
+    forward,
+    glorot_uniform,
+    matrices,
+    new_activations,
+)
+from repertory.kernels.optimisers import adadelta, clip_elements
+
+SHAPES = [NetworkShape(4, 80, 80, 2), NetworkShape(11, 7, 9, 5), NetworkShape(3, 5, 2, 1)]
+
+
+def torch_outputs(parts: list[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    w1, b1, w2, b2, w3, b3 = parts
+    return torch.relu(torch.relu(x @ w1 + b1) @ w2 + b2) @ w3 + b3
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("rows", [1, 2, 7, 10])
+def test_forward_and_gradient_equal_torch(shape: NetworkShape, rows: int, rng: np.random.Generator) -> None:
+    weights = rng.normal(size=count_weights(shape)).astype(np.float32) * np.float32(0.3)
+    batch = new_activations(shape, 10)
+    batch.inputs[:] = rng.normal(size=batch.inputs.shape)
+    batch.gradient_outputs[:] = rng.normal(size=batch.gradient_outputs.shape)
+    gradient = np.full_like(weights, np.nan)
+    forward(weights, shape, batch, rows)
+    backward(weights, shape, batch, rows, gradient)
+
+    parts = [torch.tensor(part, requires_grad=True) for part in matrices(weights, shape)]
+    outputs = torch_outputs(parts, torch.tensor(batch.inputs[:rows]))
+    (outputs * torch.tensor(batch.gradient_outputs[:rows])).sum().backward()
+    np.testing.assert_allclose(batch.outputs[:rows], outputs.detach().numpy(), rtol=1e-4, atol=1e-5)
+    for ours, theirs in zip(matrices(gradient, shape), parts, strict=True):
+        assert theirs.grad is not None
+        np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_rows_do_not_depend_on_the_size_of_their_batch(rng: np.random.Generator) -> None:
+    """A policy must act on an observation as it evaluates it in a batch: to the bit."""
+    shape = NetworkShape(4, 80, 80, 2)
+    weights = glorot_uniform(shape, rng)
+    batch, single = new_activations(shape, 9), new_activations(shape, 1)
+    batch.inputs[:] = rng.normal(size=(9, 4))
+    forward(weights, shape, batch, 9)
+    for i in range(9):
+        single.inputs[0] = batch.inputs[i]
+        forward(weights, shape, single, 1)
+        assert np.array_equal(single.outputs[0], batch.outputs[i])
+
+
+def test_glorot_limits(rng: np.random.Generator) -> None:
+    shape = NetworkShape(4, 80, 80, 2)
+    w1, b1, w2, b2, w3, b3 = matrices(glorot_uniform(shape, rng), shape)
+    for w in (w1, w2, w3):
+        limit = np.sqrt(6 / sum(w.shape))
+        assert 0.9 * limit < np.abs(w).max() <= limit
+    assert not b1.any()
+    assert not b2.any()
+    assert not b3.any()
+
+
+def test_adadelta_equals_torch(rng: np.random.Generator) -> None:
+    weights = rng.normal(size=500).astype(np.float32)
+    theirs = torch.tensor(weights.copy(), requires_grad=True)
+    optimiser = torch.optim.Adadelta([theirs], lr=0.1, rho=0.95, eps=1e-7)
+    square_average, step_average = np.zeros_like(weights), np.zeros_like(weights)
+    for _ in range(200):
+        gradient = rng.normal(size=500).astype(np.float32)
+        theirs.grad = torch.tensor(gradient)
+        optimiser.step()
+        adadelta(
+            weights,
+            gradient,
+            square_average,
+            step_average,
+            np.float32(0.1),
+            np.float32(0.95),
+            np.float32(1e-7),
+        )
+    np.testing.assert_allclose(weights, theirs.detach().numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_elements_are_clipped() -> None:
+    gradient = np.array([-30.0, -10.0, 0.5, 11.0], np.float32)
+    clip_elements(gradient, np.float32(10.0))
+    assert gradient.tolist() == [-10.0, -10.0, 0.5, 10.0]

@@ -1,0 +1,150 @@
+"""Laws of the policy selectors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import repertory
+
+
+def shares(selector: repertory.Selector, task: int, n: int, draws: int, rng: np.random.Generator) -> np.ndarray:
+    return np.bincount([selector.select(task, rng) for _ in range(draws)], minlength=n) / draws
+
+
+def test_an_untried_policy_has_share_epsilon_over_n(rng: np.random.Generator) -> None:
+    selector = repertory.EpsilonGreedy(epsilon=0.1)(3, 5, rng)
+    selector.update(task=1, policy=2, total_reward=-7.0, steps=10)  # bad, but tried
+    share = shares(selector, 1, 5, 40_000, rng)
+    error = 4 * math.sqrt(0.02 * 0.98 / 40_000)
+    assert share[[0, 1, 3, 4]] == pytest.approx(0.02, abs=error)
+    assert share[2] == pytest.approx(0.92, abs=2 * error)
+
+
+def test_the_first_pick_on_a_task_is_uniform(rng: np.random.Generator) -> None:
+    selector = repertory.EpsilonGreedy(epsilon=0.1)(3, 4, rng)
+    selector.update(task=1, policy=2, total_reward=5.0, steps=1)  # another task
+    assert shares(selector, 0, 4, 20_000, rng) == pytest.approx(0.25, abs=0.015)
+
+
+def test_equal_averages_are_drawn_among(rng: np.random.Generator) -> None:
+    selector = repertory.EpsilonGreedy(epsilon=0.0)(1, 3, rng)
+    for policy in (0, 2):
+        selector.update(0, policy, 10.0, 5)
+    assert shares(selector, 0, 3, 10_000, rng) == pytest.approx([0.5, 0.0, 0.5], abs=0.02)
+
+
+def test_per_step_ranks_by_reward_per_step_on_the_task(rng: np.random.Generator) -> None:
+    selector = repertory.EpsilonGreedy(epsilon=0.0, average="per step")(2, 2, rng)
+    selector.update(0, 0, total_reward=30.0, steps=100)
+    selector.update(0, 1, total_reward=9.0, steps=10)
+    selector.update(1, 1, total_reward=0.0, steps=1000)  # another task does not count
+    assert selector.select(0, rng) == 1
+
+
+def test_per_policy_episode_divides_by_episodes_on_all_tasks_and_goes_stale(rng: np.random.Generator) -> None:
+    selector = repertory.EpsilonGreedy(epsilon=0.0, average="per policy episode")(2, 2, rng)
+    selector.update(0, 0, 100.0, 100)  # 100 / 1
+    selector.update(0, 1, 90.0, 90)  # 90 / 1
+    selector.update(1, 0, 10.0, 10)  # policy 0 now has two episodes, but its value on task 0 is stale
+    assert selector.select(0, rng) == 0
+    selector.update(0, 0, 60.0, 60)  # (100 + 60) / 3 = 53.3
+    assert selector.select(0, rng) == 1
+
+
+def test_ucb_formula_by_hand(rng: np.random.Generator) -> None:
+    selector = repertory.UCB1Tuned(optimal_average=1.0, optimal_return=200.0)(2, 2, rng)
+    selector.update(0, 0, 100.0, 101)
+    selector.update(0, 0, 50.0, 51)
+    selector.update(0, 1, 20.0, 21)
+    selector.update(1, 1, 1.0, 2)  # another task does not count
+    n = 3
+
+    def bound(average: float, samples: list[float]) -> float:
+        m = len(samples)
+        variance = np.var(samples) + math.sqrt(2 * math.log(n) / m)
+        return average + math.sqrt(math.log(n) / m * min(0.25, variance))
+
+    expected = [bound(150 / 152, [0.5, 0.25]), bound(20 / 21, [0.1])]
+    np.testing.assert_allclose(selector.bounds(0), expected, rtol=1e-12)
+
+
+def test_ucb_uses_small_variances(rng: np.random.Generator) -> None:
+    """With enough use the variance, not 1/4, bounds the exploration."""
+    selector = repertory.UCB1Tuned(average="per step")(1, 1, rng)
+    for _ in range(5000):
+        selector.update(0, 0, 100.0, 100)
+    n = 5000
+    width = math.sqrt(math.log(n) / n * math.sqrt(2 * math.log(n) / n))
+    assert selector.bounds(0)[0] == pytest.approx(1.0 + width, rel=1e-9)
+    assert math.sqrt(2 * math.log(n) / n) < 0.25
+
+
+def test_ucb_tries_every_policy_once_before_any_twice(rng: np.random.Generator) -> None:
+    selector = repertory.UCB1Tuned()(1, 6, rng)
+    picked = []
+    for _ in range(6):
+        picked.append(selector.select(0, rng))
+        selector.update(0, picked[-1], 100.0, 100)
+    assert sorted(picked) == list(range(6))
+
+
+def test_ucb_with_the_released_statistics(rng: np.random.Generator) -> None:
+    settings = repertory.UCB1Tuned(
+        average="per policy episode",
+        optimal_average=200.0,
+        statistics="per policy",
+        sample="average",
+        initial_value=1.0,
+    )
+    selector = settings(2, 2, rng)
+    np.testing.assert_allclose(selector.bounds(0), [1.0, 1.0])
+    selector.update(0, 0, 100.0, 100)
+    selector.update(1, 0, 40.0, 40)
+    n = 3  # two uses and one
+    samples = [100 / 200, 40 / 2 / 200]
+    width = math.sqrt(math.log(n) / 2 * min(0.25, np.var(samples) + math.sqrt(2 * math.log(n) / 2)))
+    assert selector.bounds(0)[0] == pytest.approx(0.5 + width)
+    assert selector.bounds(1)[0] == pytest.approx(0.1 + width)
+
+
+@pytest.mark.parametrize(("tasks", "policies"), [(27, 9), (27, 4), (27, 14), (27, 1), (18, 18), (3, 5)])
+def test_fixed_partition_is_balanced_and_random(tasks: int, policies: int) -> None:
+    partitions = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        selector = repertory.FixedPartition()(tasks, policies, rng)
+        partition = [selector.select(task, rng) for task in range(tasks)]
+        sizes = np.bincount(partition, minlength=policies)
+        assert sizes.max() - sizes.min() <= 1
+        partitions.append(tuple(partition))
+    assert len(set(partitions)) > 1 or policies == 1
+
+
+def test_one_to_one(rng: np.random.Generator) -> None:
+    selector = repertory.OneToOne()(4, 4, rng)
+    assert [selector.select(task, rng) for task in range(4)] == [0, 1, 2, 3]
+    with pytest.raises(repertory.UsageError, match="3 policies and 4 tasks; valid: --policies 4"):
+        repertory.OneToOne()(4, 3, rng)
+
+
+@pytest.mark.parametrize("settings", [repertory.EpsilonGreedy(), repertory.UCB1Tuned(), repertory.FixedPartition()])
+def test_a_restored_selector_goes_on_the_same(settings: repertory.EpsilonGreedy, rng: np.random.Generator) -> None:
+    selector, twin = settings(3, 4, np.random.default_rng(1)), settings(3, 4, np.random.default_rng(2))
+    for _ in range(50):
+        selector.update(int(rng.integers(3)), int(rng.integers(4)), float(rng.normal()), 10)
+    twin.load_state_dict(selector.state_dict())
+    one, other = np.random.default_rng(5), np.random.default_rng(5)
+    for _ in range(100):
+        task = int(rng.integers(3))
+        picks = selector.select(task, one), twin.select(task, other)
+        assert picks[0] == picks[1]
+        for each in (selector, twin):
+            each.update(task, picks[0], 1.0, 7)
+
+
+def test_epsilon_outside_its_range_is_refused() -> None:
+    with pytest.raises(repertory.UsageError, match=r"EpsilonGreedy.epsilon is 1.5; valid: a number at least 0"):
+        repertory.EpsilonGreedy(epsilon=1.5)
