@@ -27,7 +27,9 @@ $(VENV)/.installed-%: $(VENV)/.installed
 	@touch $@
 
 demo: $(VENV)/.installed ## live a short lifetime of AdaptiveDQN9P on the 27-task Cartpole and draw it
-	$(ONE_THREAD) $(BIN)/python examples/demo.py
+	@rm -rf runs/demo
+	$(ONE_THREAD) $(BIN)/repertory run --domain cartpole27 --learner dqn --policies 9 --selector epsilon-greedy \
+		--blocks 150 --block-steps 20000 --set learner.learning_starts=5000 --out runs/demo
 
 test: $(VENV)/.installed-test ## run the tests (under ten minutes on two cores)
 	$(ONE_THREAD) $(BIN)/python -m pytest -m "not slow"

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 from repertory.domains.domain import Domain, TaskKernels
 from repertory.kernels.compile import kernel
-from repertory.kernels.random import new_stream, seed_stream
+from repertory.kernels.handle import pack, unpack
+from repertory.kernels.random import Stream, new_stream, seed_stream
 from repertory.learners.protocol import CompiledLearner, Learner, LearnerKernels
 
 
@@ -23,6 +25,15 @@ class Outcome(NamedTuple):
 
     steps: int
     total_reward: float
+
+
+class Stage(NamedTuple):
+    """What a compiled episode is played on: the state of the task and the learner's view of it."""
+
+    state: NDArray[Any]
+    stream: Stream
+    observation: NDArray[np.float32]
+    next_observation: NDArray[np.float32]
 
 
 class EpisodePlayer:
@@ -36,17 +47,19 @@ class EpisodePlayer:
         self._envs: dict[int, gymnasium.Env] = {}
         self._tasks = domain.compiled if compiled else None
         if self._tasks is not None:
-            self._state = self._tasks.new_state()
-            self._stream = new_stream(0)
-            self._observations = [np.zeros(self._tasks.observation_size, np.float32) for _ in range(2)]
+            stage = Stage(
+                state=self._tasks.new_state(),
+                stream=new_stream(0),
+                observation=np.zeros(self._tasks.observation_size, np.float32),
+                next_observation=np.zeros(self._tasks.observation_size, np.float32),
+            )
+            self._stage = pack(stage)
+            self._params = [pack(params) for params in self._tasks.params]
 
     def play(self, task: int, learner: Learner, seed: int) -> Outcome:
         if self._tasks is not None and isinstance(learner, CompiledLearner):
             run_episode = compiled_episode(self._tasks.kernels, learner.kernels)
-            steps, total_reward = run_episode(
-                self._tasks.params[task], self._state, self._stream, *self._observations, learner.arrays, seed
-            )
-            return Outcome(steps, total_reward)
+            return Outcome(*run_episode(self._params[task], self._stage, learner.handle, seed))
         if task not in self._envs:
             self._envs[task] = self._domain.env(task)
         return plain_episode(self._envs[task], learner, seed)
@@ -79,9 +92,9 @@ def compiled_episode(task: TaskKernels, learner: LearnerKernels) -> Callable[...
     begin_episode, act, observe = learner
 
     @kernel
-    def run_episode(
-        params: Any, state: Any, stream: Any, observation: Any, next_observation: Any, arrays: Any, seed: int
-    ) -> tuple[int, float]:
+    def run_episode(params_handle: Any, stage_handle: Any, learner_handle: Any, seed: int) -> tuple[int, float]:
+        params, arrays = unpack(params_handle), unpack(learner_handle)
+        state, stream, observation, next_observation = unpack(stage_handle)
         begin_episode(arrays)
         seed_stream(stream, seed)
         reset(params, state, stream)

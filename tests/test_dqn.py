@@ -30,49 +30,49 @@ def lived(rng: np.random.Generator, steps: int = 400, **settings: object) -> DQN
 
 
 def torch_network(weights: np.ndarray, learner: DQNLearner) -> list[torch.Tensor]:
-    return [torch.tensor(part.copy(), requires_grad=True) for part in matrices(weights, learner.arrays.options.shape)]
+    return [torch.tensor(part.copy(), requires_grad=True) for part in matrices(weights, learner.shape)]
 
 
 def torch_q(parts: list[torch.Tensor], observations: np.ndarray) -> torch.Tensor:
     w1, b1, w2, b2, w3, b3 = parts
-    return torch.relu(torch.relu(torch.tensor(observations) @ w1 + b1) @ w2 + b2) @ w3 + b3
+    return torch.relu(torch.relu(torch.tensor(observations.copy()) @ w1 + b1) @ w2 + b2) @ w3.T + b3
 
 
 def test_gradient_equals_torch(rng: np.random.Generator) -> None:
     learner = lived(rng)
-    arrays = learner.arrays
-    arrays.target_weights[:] += rng.normal(size=arrays.weights.size).astype(np.float32) * 0.1
+    policy, memory = learner.policy, learner.arrays.slots
+    policy["target_weights"] += rng.normal(size=policy["weights"].size).astype(np.float32) * 0.1
     stream = new_stream(9)
     for i in range(10):
-        arrays.scratch.slots[i] = draw_slot(arrays.replay, stream)
-    compute_gradient(arrays)
+        policy["drawn"][i] = draw_slot(memory, policy["cursor"], stream)
+    compute_gradient(learner.arrays)
 
-    slots = arrays.scratch.slots
-    after = [slot_after(arrays.replay, slot) for slot in slots]
-    online, target = torch_network(arrays.weights, learner), torch_network(arrays.target_weights, learner)
-    q = torch_q(online, arrays.replay.observations[slots])
+    here = memory[policy["drawn"]]
+    there = memory[[slot_after(memory, slot) for slot in policy["drawn"]]]
+    online, target = torch_network(policy["weights"], learner), torch_network(policy["target_weights"], learner)
+    q = torch_q(online, here["observation"])
     with torch.no_grad():
-        best = torch_q(target, arrays.replay.observations[after]).max(dim=1).values
-        goes_on = torch.tensor(arrays.replay.endings[slots] != 1, dtype=torch.float32)
+        best = torch_q(target, there["observation"]).max(dim=1).values
+        goes_on = torch.tensor(here["ending"] != 1, dtype=torch.float32)
         goal = q.clone()
-        for i, action in enumerate(arrays.replay.actions[slots]):
-            goal[i, action] = torch.tensor(arrays.replay.rewards[slots])[i] + 0.99 * goes_on[i] * best[i]
+        for i, action in enumerate(here["action"]):
+            goal[i, action] = float(here["reward"][i]) + 0.99 * goes_on[i] * best[i]
     torch.nn.functional.mse_loss(q, goal).backward()
-    assert set(arrays.replay.endings[slots]) >= {0, 1}  # both kinds of target are under test
-    for ours, theirs in zip(matrices(arrays.scratch.gradient, arrays.options.shape), online, strict=True):
+    assert set(here["ending"]) >= {0, 1}  # both kinds of target are under test
+    for ours, theirs in zip(matrices(policy["gradient"], learner.shape), online, strict=True):
         assert theirs.grad is not None
         np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-4, atol=1e-6)
 
 
-def test_counters_run_on_the_policys_own_steps(rng: np.random.Generator) -> None:
+def test_counters_run_on_the_policys_own_steps() -> None:
     settings = {"learning_starts": 100, "train_freq": 4, "target_update_interval": 50}
     for steps, updates in ((99, 0), (100, 1), (103, 1), (104, 2), (200, 26)):
         learner = lived(np.random.default_rng(1), steps, **settings)
-        assert learner.arrays.clock[2] == updates
-    before = lived(np.random.default_rng(1), 149, **settings).arrays
-    after = lived(np.random.default_rng(1), 150, **settings).arrays
-    assert not np.array_equal(before.target_weights, before.weights)
-    assert np.array_equal(after.target_weights, after.weights)
+        assert learner.policy["updates"] == updates
+    before = lived(np.random.default_rng(1), 149, **settings).policy
+    after = lived(np.random.default_rng(1), 150, **settings).policy
+    assert not np.array_equal(before["target_weights"], before["weights"])
+    assert np.array_equal(after["target_weights"], after["weights"])
 
 
 def test_exploration_rate_and_random_first_steps(rng: np.random.Generator) -> None:

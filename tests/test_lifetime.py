@@ -75,7 +75,7 @@ def test_one_seed_repeats_and_two_differ() -> None:
     first, again, other, run_1 = quick(), quick(), quick(seed=1), quick(run=1)
     pd.testing.assert_frame_equal(first.blocks, again.blocks)
     for a, b in zip(first.policies, again.policies, strict=True):
-        assert np.array_equal(a.arrays.weights, b.arrays.weights)
+        assert np.array_equal(a.policy["weights"], b.policy["weights"])
     assert not first.blocks.equals(other.blocks)
     assert ((run_1.blocks["task"] - first.blocks["task"]) % 27 == 1).all()
     assert not np.array_equal(first.blocks["steps"], run_1.blocks["steps"])
@@ -83,11 +83,11 @@ def test_one_seed_repeats_and_two_differ() -> None:
 
 def test_policies_start_apart_and_learn_only_from_their_own_episodes() -> None:
     record = quick(selector=repertory.FixedPartition())
-    initial = [QUICK(*_spaces(), seed).arrays.weights for seed in policy_seeds(0, 0, 4)]
-    steps = [policy.arrays.clock[0] for policy in record.policies]
+    initial = [QUICK(*_spaces(), seed).policy["weights"] for seed in policy_seeds(0, 0, 4)]
+    steps = [policy.policy["life"] for policy in record.policies]
     assert sum(steps) == record.blocks["steps"].sum()
     for policy, start, lived in zip(record.policies, initial, steps, strict=True):
-        assert np.array_equal(policy.arrays.weights, start) == (lived < 500)
+        assert np.array_equal(policy.policy["weights"], start) == (lived < 500)
     assert len({start.tobytes() for start in initial}) == 4
 
 

@@ -15,14 +15,15 @@ from repertory.kernels.network import (
     matrices,
     new_activations,
 )
-from repertory.kernels.optimisers import adadelta, clip_elements
+from repertory.kernels.optimisers import adadelta
+from repertory.kernels.product import add_product, dot
 
 SHAPES = [NetworkShape(4, 80, 80, 2), NetworkShape(11, 7, 9, 5), NetworkShape(3, 5, 2, 1)]
 
 
 def torch_outputs(parts: list[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
     w1, b1, w2, b2, w3, b3 = parts
-    return torch.relu(torch.relu(x @ w1 + b1) @ w2 + b2) @ w3 + b3
+    return torch.relu(torch.relu(x @ w1 + b1) @ w2 + b2) @ w3.T + b3
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -86,11 +87,39 @@ def test_adadelta_equals_torch(rng: np.random.Generator) -> None:
             np.float32(0.1),
             np.float32(0.95),
             np.float32(1e-7),
+            np.float32(10.0),
         )
     np.testing.assert_allclose(weights, theirs.detach().numpy(), rtol=1e-4, atol=1e-6)
 
 
-def test_elements_are_clipped() -> None:
-    gradient = np.array([-30.0, -10.0, 0.5, 11.0], np.float32)
-    clip_elements(gradient, np.float32(10.0))
-    assert gradient.tolist() == [-10.0, -10.0, 0.5, 10.0]
+def test_adadelta_clips_each_element_first() -> None:
+    def step(gradient: list[float]) -> list[float]:
+        weights, averages = np.zeros(4, np.float32), np.zeros((2, 4), np.float32)
+        rates = [np.float32(number) for number in (0.1, 0.95, 1e-7, 10.0)]
+        adadelta(weights, np.array(gradient, np.float32), averages[0], averages[1], *rates)
+        return weights.tolist()
+
+    assert step([-30.0, -10.0, 0.5, 11.0]) == step([-10.0, -10.0, 0.5, 10.0])
+
+
+@pytest.mark.parametrize("sizes", [(10, 80, 80), (1, 80, 80), (7, 83, 5), (3, 10, 4), (9, 320, 80), (2, 16, 1)])
+def test_products_equal_numpy_and_a_fused_sum(sizes: tuple[int, int, int], rng: np.random.Generator) -> None:
+    rows, columns, steps = sizes
+    a, b = rng.normal(size=(rows, steps)).astype(np.float32), rng.normal(size=(steps, columns)).astype(np.float32)
+    c, transposed = np.ones((rows, columns), np.float32), np.ones((rows, columns), np.float32)
+    add_product(c, columns, a, steps, 1, b, columns, rows, columns, steps)
+    np.testing.assert_allclose(c, 1 + a.astype(float) @ b.astype(float), rtol=1e-4, atol=1e-5)
+    add_product(transposed, columns, a.T.copy(), 1, rows, b, columns, rows, columns, steps)
+    assert np.array_equal(c, transposed)
+    # A fused multiply-add rounds once: a double holds the product of two floats exactly.
+    for j in (0, columns - 1):
+        total = np.float32(1.0)
+        for k in range(steps):
+            total = np.float32(float(a[-1, k]) * float(b[k, j]) + float(total))
+        assert c[-1, j] == pytest.approx(total, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [1, 15, 16, 80, 83])
+def test_dot(size: int, rng: np.random.Generator) -> None:
+    a, b = rng.normal(size=(2, size)).astype(np.float32)
+    assert dot(a, 0, b, 0, size) == pytest.approx(float(a.astype(float) @ b.astype(float)), rel=1e-4, abs=1e-5)

@@ -12,44 +12,48 @@ from repertory.kernels.replay import (
     CUT_OFF,
     TERMINATED,
     WENT_ON,
-    Replay,
     draw_slot,
     held,
-    new_replay,
+    new_cursor,
+    new_slots,
     slot_after,
     store,
 )
 
 
-def experience(replay: Replay, slot: int) -> tuple:
-    ending = int(replay.endings[slot])
-    after = None if ending == TERMINATED else float(replay.observations[slot_after(replay, slot), 0])
-    return (
-        float(replay.observations[slot, 0]),
-        int(replay.actions[slot]),
-        float(replay.rewards[slot]),
-        after,
-        ending,
-    )
+class Ring:
+    """The kernels' ring beside a list that keeps the newest."""
 
+    def __init__(self, capacity: int) -> None:
+        self.slots, self.cursor = new_slots(capacity, 1), new_cursor(capacity)
+        self.twin: deque = deque(maxlen=capacity)
 
-def fill(replay: Replay, steps: int, rng: np.random.Generator, lengths: tuple[int, int], twin: deque) -> None:
-    """Episodes of random length and ending, told to the ring and to a list that keeps the newest."""
-    serial = 0.0
-    t, left = 0, 0
-    for t in range(steps):
-        if left == 0:
-            left = int(rng.integers(*lengths))
-            serial += 1.0
-        left -= 1
-        ending = WENT_ON if left else (TERMINATED, CUT_OFF)[int(rng.random() < 0.5)]
-        here, there = serial, serial + 1.0
-        serial = there
-        action, reward = t % 2, float(t)
-        store(replay, np.array([here], np.float32), action, reward, np.array([there], np.float32), ending)
-        twin.append((here, action, reward, None if ending == TERMINATED else there, int(ending)))
-        slots = {experience(replay, draw_slot(replay, STREAM)) for _ in range(3)}
-        assert slots <= set(twin)
+    def draw(self) -> tuple:
+        place = draw_slot(self.slots, self.cursor, STREAM)
+        slot, ending = self.slots[place], int(self.slots[place]["ending"])
+        after = float(self.slots[slot_after(self.slots, place)]["observation"][0])
+        return (
+            float(slot["observation"][0]),
+            int(slot["action"]),
+            float(slot["reward"]),
+            None if ending == TERMINATED else after,
+            ending,
+        )
+
+    def fill(self, steps: int, rng: np.random.Generator, lengths: tuple[int, int]) -> None:
+        """Episodes of random length and ending."""
+        serial, left = 0.0, 0
+        for t in range(steps):
+            if left == 0:
+                left = int(rng.integers(*lengths))
+                serial += 1.0
+            left -= 1
+            ending = WENT_ON if left else (TERMINATED, CUT_OFF)[int(rng.random() < 0.5)]
+            here, serial = serial, serial + 1.0
+            observations = np.array([[here], [serial]], np.float32)
+            store(self.slots, self.cursor, observations[0], t % 2, float(t), observations[1], ending)
+            self.twin.append((here, t % 2, float(t), None if ending == TERMINATED else serial, int(ending)))
+            assert {self.draw() for _ in range(3)} <= set(self.twin)
 
 
 STREAM = new_stream(3)
@@ -57,30 +61,28 @@ STREAM = new_stream(3)
 
 @pytest.mark.parametrize(("capacity", "lengths"), [(100, (17, 60)), (50, (30, 31)), (1, (20, 40))])
 def test_holds_exactly_the_newest(capacity: int, lengths: tuple[int, int], rng: np.random.Generator) -> None:
-    replay, twin = new_replay(capacity, 1), deque(maxlen=capacity)
-    fill(replay, 1000, rng, lengths, twin)
-    assert held(replay) == capacity
-    drawn = Counter(experience(replay, draw_slot(replay, STREAM)) for _ in range(200 * capacity))
-    assert set(drawn) == set(twin)
+    ring = Ring(capacity)
+    ring.fill(1000, rng, lengths)
+    assert held(ring.cursor) == capacity
+    assert {ring.draw() for _ in range(200 * capacity)} == set(ring.twin)
 
 
 def test_sampling_is_uniform_over_experiences(rng: np.random.Generator) -> None:
-    replay, twin = new_replay(40, 1), deque(maxlen=40)
-    fill(replay, 300, rng, (2, 30), twin)
+    ring = Ring(40)
+    ring.fill(300, rng, (2, 30))
     n = 40_000
-    drawn = Counter(experience(replay, draw_slot(replay, STREAM)) for _ in range(n))
-    expected = n / held(replay)
-    chi_square = sum((drawn[e] - expected) ** 2 / expected for e in drawn)
-    assert len(drawn) == held(replay)
+    drawn = Counter(ring.draw() for _ in range(n))
+    expected = n / held(ring.cursor)
+    chi_square = sum((count - expected) ** 2 / expected for count in drawn.values())
+    assert len(drawn) == held(ring.cursor)
     assert chi_square < 84  # 39 degrees of freedom, p = 4e-5
 
 
 def test_many_short_cut_off_episodes_keep_fewer_but_only_true_experiences(rng: np.random.Generator) -> None:
-    replay, twin = new_replay(64, 1), deque(maxlen=64)
-    fill(replay, 1000, rng, (1, 3), twin)
-    assert 30 < held(replay) <= 64
+    ring = Ring(64)
+    ring.fill(1000, rng, (1, 3))
+    assert 30 < held(ring.cursor) <= 64
 
 
 def test_the_papers_memory_is_under_ten_megabytes() -> None:
-    replay = new_replay(400_000, 4)
-    assert sum(array.nbytes for array in replay if isinstance(array, np.ndarray)) < 10_000_000
+    assert new_slots(400_000, 4).nbytes < 10_000_000

@@ -34,9 +34,9 @@ OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 
 def kernel(function: Function) -> Function:
     """Compile `function` with Numba, on first call, and keep the machine code on disk for later processes."""
-    dispatcher = numba.njit(**OPTIONS)(function)
+    dispatcher: Any = numba.njit(**OPTIONS)(function)
     if isinstance(dispatcher, Dispatcher):  # a plain function under NUMBA_DISABLE_JIT=1
-        setattr(dispatcher, "_cache", _KernelCache(dispatcher))  # noqa: B010  (not in Numba's annotations)
+        dispatcher._cache = _KernelCache(dispatcher)
     return dispatcher
 
 

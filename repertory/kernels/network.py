@@ -1,8 +1,8 @@
 """The feed-forward network of the paper: two hidden layers of rectified units and a linear head.
 
 All weights live in one flat vector, so that an optimiser step, a target copy or a checkpoint is one pass over
-one array; `shape` says how to look at it. Weight matrices are stored (inputs, outputs): the inner loop of a
-product then runs along a row, which the compiler turns into vector instructions without reordering any sum.
+one array; `shape` says how to look at it. Every product runs along contiguous memory: hidden matrices are stored
+(inputs, outputs), the narrow head (outputs, inputs).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
+from repertory.kernels.product import LANES, add_product, dot
 
 Vector = NDArray[np.float32]
 Matrix = NDArray[np.float32]
@@ -29,10 +30,7 @@ class NetworkShape(NamedTuple):
 
 
 class Activations(NamedTuple):
-    """Room for a batch on its way through the network, and for its gradient on the way back.
-
-    The transposed weights make the backward products run along rows as the forward ones do.
-    """
+    """Room for a batch on its way through the network, and for its gradient on the way back."""
 
     inputs: Matrix
     hidden_1: Matrix
@@ -41,8 +39,8 @@ class Activations(NamedTuple):
     gradient_1: Matrix
     gradient_2: Matrix
     gradient_outputs: Matrix
-    transposed_2: Matrix
-    transposed_3: Matrix
+    columns_1: Matrix
+    columns_2: Matrix
 
 
 def count_weights(shape: NetworkShape) -> int:
@@ -50,12 +48,39 @@ def count_weights(shape: NetworkShape) -> int:
     return n0 * n1 + n1 + n1 * n2 + n2 + n2 * n3 + n3
 
 
-def new_activations(shape: NetworkShape, batch_size: int) -> Activations:
+def count_activations(shape: NetworkShape, rows: int) -> int:
+    """Room that a batch needs on its way, in floats."""
     n0, n1, n2, n3 = shape
-    widths = (n0, n1, n2, n3, n1, n2, n3)
-    rows = (np.zeros((batch_size, width), np.float32) for width in widths)
-    transposed = (np.zeros((n2, n1), np.float32), np.zeros((n3, n2), np.float32))
-    return Activations._make([*rows, *transposed])
+    return rows * (n0 + 2 * n1 + 2 * n2 + 2 * n3) + LANES * (n1 + n2)
+
+
+@kernel
+def activations(room: Vector, shape: NetworkShape, rows: int) -> Activations:
+    """Views of a vector of `count_activations` floats; the widest layers come first and stay on cache lines."""
+    n0, n1, n2, n3 = shape
+    a = rows * n1
+    b = a + rows * n2
+    c = b + rows * n1
+    d = c + rows * n2
+    e = d + n1 * LANES
+    f = e + n2 * LANES
+    g = f + rows * n0
+    h = g + rows * n3
+    return Activations(
+        room[f:g].reshape(rows, n0),
+        room[:a].reshape(rows, n1),
+        room[a:b].reshape(rows, n2),
+        room[g:h].reshape(rows, n3),
+        room[b:c].reshape(rows, n1),
+        room[c:d].reshape(rows, n2),
+        room[h : h + rows * n3].reshape(rows, n3),
+        room[d:e].reshape(n1, LANES),
+        room[e:f].reshape(n2, LANES),
+    )
+
+
+def new_activations(shape: NetworkShape, rows: int) -> Activations:
+    return activations(np.zeros(count_activations(shape, rows), np.float32), shape, rows)
 
 
 def glorot_uniform(shape: NetworkShape, rng: np.random.Generator) -> Vector:
@@ -68,8 +93,13 @@ def glorot_uniform(shape: NetworkShape, rng: np.random.Generator) -> Vector:
 
 
 @kernel
+def network_shape(widths: NDArray[np.int64]) -> NetworkShape:
+    return NetworkShape(widths[0], widths[1], widths[2], widths[3])
+
+
+@kernel
 def matrices(weights: Vector, shape: NetworkShape) -> tuple[Matrix, Vector, Matrix, Vector, Matrix, Vector]:
-    """Views of the flat vector: matrix and bias of each layer."""
+    """Views of the flat vector: matrix and bias of each layer; the head's matrix is (outputs, inputs)."""
     n0, n1, n2, n3 = shape
     a = n0 * n1
     b = a + n1
@@ -81,7 +111,7 @@ def matrices(weights: Vector, shape: NetworkShape) -> tuple[Matrix, Vector, Matr
         weights[a:b],
         weights[b:c].reshape(n1, n2),
         weights[c:d],
-        weights[d:e].reshape(n2, n3),
+        weights[d:e].reshape(n3, n2),
         weights[e : e + n3],
     )
 
@@ -94,7 +124,7 @@ def forward(weights: Vector, shape: NetworkShape, batch: Activations, rows: int)
     rectify(batch.hidden_1, rows)
     affine(batch.hidden_1, w2, b2, batch.hidden_2, rows)
     rectify(batch.hidden_2, rows)
-    affine(batch.hidden_2, w3, b3, batch.outputs, rows)
+    head(batch.hidden_2, w3, b3, batch.outputs, rows)
 
 
 @kernel
@@ -103,13 +133,10 @@ def backward(weights: Vector, shape: NetworkShape, batch: Activations, rows: int
     _w1, _b1, w2, _b2, w3, _b3 = matrices(weights, shape)
     g1, gb1, g2, gb2, g3, gb3 = matrices(gradient, shape)
     gradient[:] = _ZERO
-    affine_gradient(batch.hidden_2, batch.gradient_outputs, g3, gb3, rows)
-    transpose(w3, batch.transposed_3)
-    multiply(batch.gradient_outputs, batch.transposed_3, batch.gradient_2, rows)
+    head_gradient(batch.hidden_2, batch.gradient_outputs, w3, g3, gb3, batch.gradient_2, rows)
     silence(batch.gradient_2, batch.hidden_2, rows)
     affine_gradient(batch.hidden_1, batch.gradient_2, g2, gb2, rows)
-    transpose(w2, batch.transposed_2)
-    multiply(batch.gradient_2, batch.transposed_2, batch.gradient_1, rows)
+    input_gradient(batch.gradient_2, w2, batch.gradient_1, batch.columns_2, batch.columns_1, rows)
     silence(batch.gradient_1, batch.hidden_1, rows)
     affine_gradient(batch.inputs, batch.gradient_1, g1, gb1, rows)
 
@@ -117,44 +144,63 @@ def backward(weights: Vector, shape: NetworkShape, batch: Activations, rows: int
 @kernel
 def affine(x: Matrix, w: Matrix, b: Vector, y: Matrix, rows: int) -> None:
     """y = x w + b."""
-    for i in range(rows):
-        for j in range(b.size):
-            y[i, j] = b[j]
-    _add_product(x, w, y, rows)
-
-
-@kernel
-def multiply(x: Matrix, w: Matrix, y: Matrix, rows: int) -> None:
-    """y = x w."""
-    y[:rows] = _ZERO
-    _add_product(x, w, y, rows)
-
-
-@kernel
-def _add_product(x: Matrix, w: Matrix, y: Matrix, rows: int) -> None:
-    """y += x w: two rows and four inputs at a time, so that each weight is loaded once for two rows and each
-    output once for four inputs."""
     inputs, outputs = w.shape
-    whole = inputs - inputs % 4
-    paired = rows - rows % 2
-    for i in range(0, paired, 2):
-        for k in range(0, whole, 4):
-            x0, x1, x2, x3 = x[i, k], x[i, k + 1], x[i, k + 2], x[i, k + 3]
-            z0, z1, z2, z3 = x[i + 1, k], x[i + 1, k + 1], x[i + 1, k + 2], x[i + 1, k + 3]
-            for j in range(outputs):
-                w0, w1, w2, w3 = w[k, j], w[k + 1, j], w[k + 2, j], w[k + 3, j]
-                y[i, j] = y[i, j] + x0 * w0 + x1 * w1 + x2 * w2 + x3 * w3
-                y[i + 1, j] = y[i + 1, j] + z0 * w0 + z1 * w1 + z2 * w2 + z3 * w3
-    for i in range(paired, rows):
-        for k in range(0, whole, 4):
-            x0, x1, x2, x3 = x[i, k], x[i, k + 1], x[i, k + 2], x[i, k + 3]
-            for j in range(outputs):
-                y[i, j] = y[i, j] + x0 * w[k, j] + x1 * w[k + 1, j] + x2 * w[k + 2, j] + x3 * w[k + 3, j]
     for i in range(rows):
-        for k in range(whole, inputs):
-            x0 = x[i, k]
-            for j in range(outputs):
-                y[i, j] += x0 * w[k, j]
+        for j in range(outputs):
+            y[i, j] = b[j]
+    add_product(y, outputs, x, inputs, 1, w, outputs, rows, outputs, inputs)
+
+
+@kernel
+def affine_gradient(x: Matrix, gradient_y: Matrix, gradient_w: Matrix, gradient_b: Vector, rows: int) -> None:
+    """Add x^T gradient_y to gradient_w and the column sums of gradient_y to gradient_b."""
+    inputs, outputs = gradient_w.shape
+    for i in range(rows):
+        for j in range(outputs):
+            gradient_b[j] += gradient_y[i, j]
+    add_product(gradient_w, outputs, x, 1, inputs, gradient_y, outputs, inputs, outputs, rows)
+
+
+@kernel
+def input_gradient(
+    gradient_y: Matrix, w: Matrix, gradient_x: Matrix, columns_y: Matrix, columns_x: Matrix, rows: int
+) -> None:
+    """gradient_x = gradient_y w^T, by columns: sixteen rows of the batch stand side by side in a vector, so that w
+    is read as it is stored."""
+    inputs, outputs = w.shape
+    for first in range(0, rows, LANES):
+        count = min(LANES, rows - first)
+        for j in range(outputs):
+            for i in range(count):
+                columns_y[j, i] = gradient_y[first + i, j]
+        columns_x[:] = _ZERO
+        add_product(columns_x, LANES, w, outputs, 1, columns_y, LANES, inputs, LANES, outputs)
+        for i in range(count):
+            for k in range(inputs):
+                gradient_x[first + i, k] = columns_x[k, i]
+
+
+@kernel
+def head(x: Matrix, w: Matrix, b: Vector, y: Matrix, rows: int) -> None:
+    """y = x w^T + b, for a w of few rows."""
+    outputs, inputs = w.shape
+    for i in range(rows):
+        for j in range(outputs):
+            y[i, j] = b[j] + dot(x, i * inputs, w, j * inputs, inputs)
+
+
+@kernel
+def head_gradient(
+    x: Matrix, gradient_y: Matrix, w: Matrix, gradient_w: Matrix, gradient_b: Vector, gradient_x: Matrix, rows: int
+) -> None:
+    """Add the gradients of `head` in w and b; set gradient_x."""
+    outputs, inputs = w.shape
+    for i in range(rows):
+        for j in range(outputs):
+            gradient_b[j] += gradient_y[i, j]
+    add_product(gradient_w, inputs, gradient_y, 1, outputs, x, inputs, outputs, inputs, rows)
+    gradient_x[:rows] = _ZERO
+    add_product(gradient_x, inputs, gradient_y, outputs, 1, w, inputs, rows, inputs, outputs)
 
 
 @kernel
@@ -174,27 +220,10 @@ def silence(gradient: Matrix, rectified: Matrix, rows: int) -> None:
 
 
 @kernel
-def affine_gradient(x: Matrix, gradient_y: Matrix, gradient_w: Matrix, gradient_b: Vector, rows: int) -> None:
-    """Add x^T gradient_y to gradient_w and the column sums of gradient_y to gradient_b, two rows at a time."""
-    inputs, outputs = gradient_w.shape
-    paired = rows - rows % 2
-    for i in range(rows):
-        for j in range(outputs):
-            gradient_b[j] += gradient_y[i, j]
-    for i in range(0, paired, 2):
-        for k in range(inputs):
-            x0, x1 = x[i, k], x[i + 1, k]
-            for j in range(outputs):
-                gradient_w[k, j] = gradient_w[k, j] + x0 * gradient_y[i, j] + x1 * gradient_y[i + 1, j]
-    for i in range(paired, rows):
-        for k in range(inputs):
-            x0 = x[i, k]
-            for j in range(outputs):
-                gradient_w[k, j] += x0 * gradient_y[i, j]
-
-
-@kernel
-def transpose(w: Matrix, transposed: Matrix) -> None:
-    for k in range(w.shape[0]):
-        for j in range(w.shape[1]):
-            transposed[j, k] = w[k, j]
+def argmax(y: Matrix, row: int) -> int:
+    """The place of the largest value in a row; the first of equals."""
+    best = 0
+    for j in range(1, y.shape[1]):
+        if y[row, j] > y[row, best]:
+            best = j
+    return best

@@ -12,13 +12,6 @@ _ONE = np.float32(1.0)
 
 
 @kernel
-def clip_elements(gradient: Vector, limit: np.float32) -> None:
-    """Clip each element to +-limit."""
-    for i in range(gradient.size):
-        gradient[i] = min(max(gradient[i], -limit), limit)
-
-
-@kernel
 def adadelta(
     weights: Vector,
     gradient: Vector,
@@ -27,16 +20,17 @@ def adadelta(
     learning_rate: np.float32,
     rho: np.float32,
     epsilon: np.float32,
+    max_grad_value: np.float32,
 ) -> None:
-    """AdaDelta (Zeiler, 2012), as in Keras and PyTorch.
+    """AdaDelta (Zeiler, 2012) as in Keras and PyTorch, each element of the gradient first clipped to +-limit.
 
-    v <- rho v + (1 - rho) g^2;  d = g sqrt(u + eps) / sqrt(v + eps);  u <- rho u + (1 - rho) d^2;  w <- w - rate d
+    v <- rho v + (1 - rho) g^2;  d = g sqrt((u + eps) / (v + eps));  u <- rho u + (1 - rho) d^2;  w <- w - rate d
     """
     for i in range(weights.size):
-        g = gradient[i]
+        g = min(max(gradient[i], -max_grad_value), max_grad_value)
         v = rho * square_average[i] + (_ONE - rho) * g * g
         # np.sqrt, not math.sqrt: only the former stays in float32 and vectorises
-        step = g * np.sqrt(step_average[i] + epsilon) / np.sqrt(v + epsilon)
+        step = g * np.sqrt((step_average[i] + epsilon) / (v + epsilon))
         square_average[i] = v
         step_average[i] = rho * step_average[i] + (_ONE - rho) * step * step
         weights[i] -= learning_rate * step

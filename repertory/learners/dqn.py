@@ -12,30 +12,37 @@ from numpy.typing import NDArray
 
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
+from repertory.kernels.handle import pack
+from repertory.kernels.memory import allocate, layout
 from repertory.kernels.network import (
-    Activations,
     NetworkShape,
+    activations,
+    argmax,
     backward,
+    count_activations,
+    count_weights,
     forward,
     glorot_uniform,
+    network_shape,
     new_activations,
 )
-from repertory.kernels.optimisers import adadelta, clip_elements
-from repertory.kernels.random import Stream, below, new_stream, uniform
+from repertory.kernels.optimisers import adadelta
+from repertory.kernels.random import below, new_stream, uniform
 from repertory.kernels.replay import (
     CUT_OFF,
     TERMINATED,
     WENT_ON,
-    Replay,
+    Slots,
     draw_slot,
     held,
-    new_replay,
+    new_cursor,
+    new_slots,
     slot_after,
     store,
 )
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.spaces import action_count, observation_size
-from repertory.learners.state import copy_arrays, restore_arrays
+from repertory.learners.state import copy_fields, fill_settings, restore, restore_fields
 from repertory.settings import Settings, setting
 
 # ------------------------------------------------------------------------------------------------ settings
@@ -75,53 +82,56 @@ class DQN(Settings):
         return DQNLearner(self, observation_space, action_space, seed)
 
 
-# -------------------------------------------------------------------------------------------------- arrays
-
-
-class Options(NamedTuple):
-    """The settings as the kernels read them."""
-
-    shape: NetworkShape
-    learning_rate: np.float32
-    rho: np.float32
-    epsilon: np.float32
-    max_grad_value: np.float32
-    gamma: np.float32
-    exploration_rate: float
-    batch_size: int
-    learning_starts: int
-    train_freq: int
-    target_update_interval: int
-    random_first_steps: int
-    timeout_bootstraps: bool
-
-
-class Scratch(NamedTuple):
-    """Room to work in; nothing here outlives an update."""
-
-    gradient: NDArray[np.float32]
-    acting: Activations
-    online: Activations
-    target: Activations
-    slots: NDArray[np.int64]
+# -------------------------------------------------------------------------------------------------- memory
 
 
 class Arrays(NamedTuple):
     """All that a DQN policy is."""
 
-    weights: NDArray[np.float32]
-    target_weights: NDArray[np.float32]
-    square_average: NDArray[np.float32]
-    step_average: NDArray[np.float32]
-    replay: Replay
-    stream: Stream
-    clock: NDArray[np.int64]
-    scratch: Scratch
-    options: Options
+    policy: NDArray[Any]
+    """One element of `policy_layout`."""
+    slots: Slots
+    """The replay memory."""
 
 
-# Places in `clock`: steps of the policy's life, steps of the running episode, updates made.
-_LIFE, _EPISODE, _UPDATES = 0, 1, 2
+SCRATCH = ("gradient", "acting", "online", "target", "drawn")
+"""Fields that do not outlive an update."""
+
+
+def policy_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
+    weights = (count_weights(shape),)
+    batch = (count_activations(shape, batch_size),)
+    return layout(
+        [
+            ("weights", np.float32, weights),
+            ("target_weights", np.float32, weights),
+            ("square_average", np.float32, weights),
+            ("step_average", np.float32, weights),
+            ("stream", np.uint64, (4,)),
+            ("cursor", np.int64, (4,)),
+            ("life", np.int64, ()),
+            ("episode", np.int64, ()),
+            ("updates", np.int64, ()),
+            ("shape", np.int64, (4,)),
+            ("learning_rate", np.float32, ()),
+            ("rho", np.float32, ()),
+            ("optimizer_eps", np.float32, ()),
+            ("max_grad_value", np.float32, ()),
+            ("gamma", np.float32, ()),
+            ("exploration_rate", np.float64, ()),
+            ("batch_size", np.int64, ()),
+            ("learning_starts", np.int64, ()),
+            ("train_freq", np.int64, ()),
+            ("target_update_interval", np.int64, ()),
+            ("random_first_steps", np.int64, ()),
+            ("timeout_bootstraps", np.bool_, ()),
+            ("gradient", np.float32, weights),
+            ("acting", np.float32, (count_activations(shape, 1),)),
+            ("online", np.float32, batch),
+            ("target", np.float32, batch),
+            ("drawn", np.int64, (batch_size,)),
+        ]
+    )
 
 
 # ------------------------------------------------------------------------------------------------- kernels
@@ -129,20 +139,22 @@ _LIFE, _EPISODE, _UPDATES = 0, 1, 2
 
 @kernel
 def begin_episode(dqn: Arrays) -> None:
-    dqn.clock[_EPISODE] = 0
+    dqn.policy[0].episode = 0
 
 
 @kernel
 def act(dqn: Arrays, observation: NDArray[np.float32]) -> int:
     """Epsilon-greedy on the action values."""
-    options = dqn.options
-    explores = uniform(dqn.stream) < options.exploration_rate
-    if explores or dqn.clock[_EPISODE] < options.random_first_steps:
-        return below(dqn.stream, options.shape.outputs)
-    batch = dqn.scratch.acting
-    batch.inputs[0] = observation
-    forward(dqn.weights, options.shape, batch, 1)
-    return int(np.argmax(batch.outputs[0]))
+    policy = dqn.policy[0]
+    shape = network_shape(policy.shape)
+    explores = uniform(policy.stream) < policy.exploration_rate
+    if explores or policy.episode < policy.random_first_steps:
+        return below(policy.stream, shape.outputs)
+    batch = activations(policy.acting, shape, 1)
+    for k in range(shape.inputs):
+        batch.inputs[0, k] = observation[k]
+    forward(policy.weights, shape, batch, 1)
+    return argmax(batch.outputs, 0)
 
 
 @kernel
@@ -156,65 +168,65 @@ def observe(
     truncated: bool,
 ) -> None:
     """Store the step; every `train_freq` steps update; every `target_update_interval` copy the target."""
-    options = dqn.options
+    policy = dqn.policy[0]
     ending = WENT_ON
-    if terminated or (truncated and not options.timeout_bootstraps):
+    if terminated or (truncated and not policy.timeout_bootstraps):
         ending = TERMINATED
     elif truncated:
         ending = CUT_OFF
-    store(dqn.replay, observation, action, reward, next_observation, ending)
-    dqn.clock[_LIFE] += 1
-    dqn.clock[_EPISODE] += 1
-    life = dqn.clock[_LIFE]
-    ready = life >= options.learning_starts and held(dqn.replay) >= options.batch_size
-    if ready and life % options.train_freq == 0:
-        for i in range(options.batch_size):
-            dqn.scratch.slots[i] = draw_slot(dqn.replay, dqn.stream)
+    store(dqn.slots, policy.cursor, observation, action, reward, next_observation, ending)
+    policy.life += 1
+    policy.episode += 1
+    ready = policy.life >= policy.learning_starts and held(policy.cursor) >= policy.batch_size
+    if ready and policy.life % policy.train_freq == 0:
+        for i in range(policy.batch_size):
+            policy.drawn[i] = draw_slot(dqn.slots, policy.cursor, policy.stream)
         update(dqn)
-    if life % options.target_update_interval == 0:
-        dqn.target_weights[:] = dqn.weights
+    if policy.life % policy.target_update_interval == 0:
+        policy.target_weights[:] = policy.weights
 
 
 @kernel
 def update(dqn: Arrays) -> None:
-    """One gradient step on the experiences in `scratch.slots`: Equation "DRQN loss function"."""
-    options, scratch = dqn.options, dqn.scratch
+    """One gradient step on the experiences in `drawn`: Equation "DRQN loss function"."""
+    policy = dqn.policy[0]
     compute_gradient(dqn)
-    clip_elements(scratch.gradient, options.max_grad_value)
     adadelta(
-        dqn.weights,
-        scratch.gradient,
-        dqn.square_average,
-        dqn.step_average,
-        options.learning_rate,
-        options.rho,
-        options.epsilon,
+        policy.weights,
+        policy.gradient,
+        policy.square_average,
+        policy.step_average,
+        policy.learning_rate,
+        policy.rho,
+        policy.optimizer_eps,
+        policy.max_grad_value,
     )
-    dqn.clock[_UPDATES] += 1
+    policy.updates += 1
 
 
 @kernel
 def compute_gradient(dqn: Arrays) -> None:
     """Gradient of the mean over batch and actions of (target - Q)^2, the error of actions not taken being 0."""
-    options, replay, scratch = dqn.options, dqn.replay, dqn.scratch
-    rows = options.batch_size
-    online, target = scratch.online, scratch.target
+    policy, slots = dqn.policy[0], dqn.slots
+    shape, rows = network_shape(policy.shape), policy.batch_size
+    online, target = activations(policy.online, shape, rows), activations(policy.target, shape, rows)
     for i in range(rows):
-        slot = scratch.slots[i]
-        online.inputs[i] = replay.observations[slot]
-        target.inputs[i] = replay.observations[slot_after(replay, slot)]
-    forward(dqn.weights, options.shape, online, rows)
-    forward(dqn.target_weights, options.shape, target, rows)
-    scale = np.float32(2.0) / np.float32(rows * options.shape.outputs)
-    online.gradient_outputs[:] = np.float32(0.0)
+        here, there = slots[policy.drawn[i]], slots[slot_after(slots, policy.drawn[i])]
+        for k in range(shape.inputs):
+            online.inputs[i, k] = here.observation[k]
+            target.inputs[i, k] = there.observation[k]
+    forward(policy.weights, shape, online, rows)
+    forward(policy.target_weights, shape, target, rows)
+    scale = np.float32(2.0) / np.float32(rows * shape.outputs)
     for i in range(rows):
-        slot = scratch.slots[i]
-        action_t = replay.actions[slot]
-        target_t = replay.rewards[slot]
-        if replay.endings[slot] != TERMINATED:
-            target_t += options.gamma * np.max(target.outputs[i])
-        online.gradient_outputs[i, action_t] = scale * (online.outputs[i, action_t] - target_t)
-    backward(dqn.weights, options.shape, online, rows, scratch.gradient)
+        slot = slots[policy.drawn[i]]
+        target_t = slot.reward
+        if slot.ending != TERMINATED:
+            target_t += policy.gamma * target.outputs[i, argmax(target.outputs, i)]
+        for a in range(shape.outputs):
+            error_t = online.outputs[i, a] - target_t if a == slot.action else np.float32(0.0)
+            online.gradient_outputs[i, a] = scale * error_t
+    backward(policy.weights, shape, online, rows, policy.gradient)
 
 
 # ---------------------------------------------------------------------------------------------------- face
@@ -229,40 +241,21 @@ class DQNLearner:
         self, settings: DQN, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
     ) -> None:
         inputs = observation_size("DQN", observation_space)
-        shape = NetworkShape(inputs, *settings.net_arch, action_count("DQN", action_space))
-        weights = glorot_uniform(shape, np.random.default_rng(seed))
         self.settings = settings
-        self.arrays = Arrays(
-            weights=weights,
-            target_weights=weights.copy(),
-            square_average=np.zeros_like(weights),
-            step_average=np.zeros_like(weights),
-            replay=new_replay(settings.buffer_size, inputs),
-            stream=new_stream(seed),
-            clock=np.zeros(3, np.int64),
-            scratch=Scratch(
-                gradient=np.zeros_like(weights),
-                acting=new_activations(shape, 1),
-                online=new_activations(shape, settings.batch_size),
-                target=new_activations(shape, settings.batch_size),
-                slots=np.zeros(settings.batch_size, np.int64),
-            ),
-            options=Options(
-                shape=shape,
-                learning_rate=np.float32(settings.learning_rate),
-                rho=np.float32(settings.rho),
-                epsilon=np.float32(settings.optimizer_eps),
-                max_grad_value=np.float32(settings.max_grad_value),
-                gamma=np.float32(settings.gamma),
-                exploration_rate=settings.exploration_rate,
-                batch_size=settings.batch_size,
-                learning_starts=settings.learning_starts,
-                train_freq=settings.train_freq,
-                target_update_interval=settings.target_update_interval,
-                random_first_steps=settings.random_first_steps,
-                timeout_bootstraps=settings.timeout_bootstraps,
-            ),
-        )
+        self.shape = NetworkShape(inputs, *settings.net_arch, action_count("DQN", action_space))
+        policy = allocate(policy_layout(self.shape, settings.batch_size))
+        fill_settings(policy, settings)
+        policy["shape"] = self.shape
+        policy["weights"] = policy["target_weights"] = glorot_uniform(self.shape, np.random.default_rng(seed))
+        policy["stream"] = new_stream(seed)
+        policy["cursor"] = new_cursor(settings.buffer_size)
+        self.arrays = Arrays(policy, new_slots(settings.buffer_size, inputs))
+        self.handle = pack(self.arrays)
+
+    @property
+    def policy(self) -> Any:
+        """The policy's memory by field: `learner.policy["weights"]`."""
+        return self.arrays.policy[0]
 
     def begin_episode(self) -> None:
         begin_episode(self.arrays)
@@ -283,10 +276,9 @@ class DQNLearner:
 
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action, for each row of observations."""
-        shape = self.arrays.options.shape
-        batch = new_activations(shape, len(observations))
+        batch = new_activations(self.shape, len(observations))
         batch.inputs[:] = observations
-        forward(self.arrays.weights, shape, batch, len(observations))
+        forward(self.policy["weights"], self.shape, batch, len(observations))
         return batch.outputs
 
     def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -297,7 +289,10 @@ class DQNLearner:
         return probabilities
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        return copy_arrays(self.arrays, skip=("scratch",))
+        return copy_fields(self.arrays.policy, skip=SCRATCH) | {"slots": self.arrays.slots.copy()}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        restore_arrays(self.arrays, state, skip=("scratch",))
+        fields = dict(state)
+        slots = fields.pop("slots")
+        restore_fields(self.arrays.policy, fields, skip=SCRATCH)
+        restore(self.arrays.slots, slots, "slots")

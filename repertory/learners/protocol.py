@@ -67,5 +67,5 @@ class CompiledLearner(Protocol):
     """A learner whose steps can be compiled into an episode."""
 
     kernels: LearnerKernels
-    arrays: Any
-    """A NamedTuple of arrays and numbers: the first argument of every kernel."""
+    handle: Any
+    """`pack` of the NamedTuple of arrays and numbers that is the first argument of every kernel."""

@@ -1,0 +1,44 @@
+"""One block of memory per policy: all its arrays and numbers as the fields of a single structured element.
+
+Handing forty arrays from kernel to kernel costs more than the work on small ones. A structured element is one
+pointer, its shapes are known to the compiler, and copying or saving it is one pass over contiguous memory. Each
+array field starts on a cache line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+CACHE_LINE = 64
+
+Field = tuple[str, Any, tuple[int, ...]]
+"""Name, kind and shape; () for a single number."""
+
+
+def layout(fields: Sequence[Field]) -> np.dtype[Any]:
+    """The structured kind of a policy."""
+    offsets, end = [], 0
+    for _name, kind, shape in fields:
+        alignment = CACHE_LINE if shape else np.dtype(kind).itemsize
+        start = -(-end // alignment) * alignment
+        offsets.append(start)
+        end = start + np.dtype((kind, shape)).itemsize
+    return np.dtype(
+        {
+            "names": [name for name, _kind, _shape in fields],
+            "formats": [(kind, shape) if shape else kind for _name, kind, shape in fields],
+            "offsets": offsets,
+            "itemsize": -(-end // CACHE_LINE) * CACHE_LINE,
+        }
+    )
+
+
+def allocate(kind: np.dtype[Any]) -> NDArray[Any]:
+    """One element of zeros, on a cache line: an array of shape (1,)."""
+    memory = np.zeros(kind.itemsize + CACHE_LINE, np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
+    return memory[start : start + kind.itemsize].view(kind)
