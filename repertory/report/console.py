@@ -24,7 +24,8 @@ class ProgressMonitor:
         self._console = console
         self._blocks = blocks
         self._block_steps = block_steps
-        self._started = time.monotonic()
+        self._started: float | None = None
+        """The end of the first episode: before it, kernels are compiled."""
         self._steps = 0
         self._last_drawn = 0.0
         self._bar = _bar(console) if console.is_terminal else None
@@ -33,9 +34,11 @@ class ProgressMonitor:
             self._bar.start()
 
     def episode_ended(self, tally: BlockTally) -> None:
+        now = time.monotonic()
+        if self._started is None:
+            self._started = now
         if self._bar is None:
             return
-        now = time.monotonic()
         if now - self._last_drawn >= 0.1:
             self._last_drawn = now
             lived = tally.block * self._block_steps + min(tally.steps, self._block_steps)
@@ -47,15 +50,18 @@ class ProgressMonitor:
         if self._bar is not None:
             self._bar.update(self._row, completed=lived * self._block_steps, text=self._text(tally, self._steps))
         elif lived * PLAIN_LINES // self._blocks > tally.block * PLAIN_LINES // self._blocks:
-            left = (time.monotonic() - self._started) / lived * (self._blocks - lived)
+            left = self._elapsed() / lived * (self._blocks - lived)
             self._console.print(f"{self._text(tally, self._steps)}  {left:.0f} s left", highlight=False)
+
+    def _elapsed(self) -> float:
+        return 0.0 if self._started is None else time.monotonic() - self._started
 
     def close(self) -> None:
         if self._bar is not None:
             self._bar.stop()
 
     def _text(self, tally: BlockTally, steps: int) -> str:
-        rate = steps / max(time.monotonic() - self._started, 1e-9)
+        rate = steps / max(self._elapsed(), 1e-9)
         return (
             f"block {tally.block + 1}/{self._blocks}  task {tally.task}  "
             f"score {tally.mean_return:.4g}  {rate:,.0f} steps/s"
