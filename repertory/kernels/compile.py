@@ -35,7 +35,7 @@ OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 def kernel(function: Function) -> Function:
     """Compile `function` with Numba, on first call, and keep the machine code on disk for later processes."""
     dispatcher: Any = numba.njit(**OPTIONS)(function)
-    if isinstance(dispatcher, Dispatcher):  # a plain function under NUMBA_DISABLE_JIT=1
+    if hasattr(dispatcher, "py_func"):  # a plain function under NUMBA_DISABLE_JIT=1
         dispatcher._cache = _KernelCache(dispatcher)
     return dispatcher
 
