@@ -57,6 +57,9 @@ class EpisodePlayer:
             self._params = [pack(params) for params in self._tasks.params]
 
     def play(self, task: int, learner: Learner, seed: int) -> Outcome:
+        begin_task = getattr(learner, "begin_task", None)
+        if begin_task is not None:
+            begin_task(task)
         if self._tasks is not None and isinstance(learner, CompiledLearner):
             run_episode = compiled_episode(self._tasks.kernels, learner.kernels)
             return Outcome(*run_episode(self._params[task], self._stage, learner.handle, seed))

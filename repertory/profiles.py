@@ -30,6 +30,8 @@ RELEASED: dict[str, dict[str, Any]] = {
         "exploration_rate": 0.1,
         "random_first_steps": 2,
         "timeout_bootstraps": False,
+        "memory": "finished-episodes",
+        "sampling": "episodes",
     },
     "EpsilonGreedy": {"average": "per policy episode"},
     "UCB1Tuned": {

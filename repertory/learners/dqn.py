@@ -30,13 +30,19 @@ from repertory.kernels.optimisers import adadelta
 from repertory.kernels.random import below, new_stream, uniform
 from repertory.kernels.replay import (
     CUT_OFF,
+    EPISODES,
+    EXPERIENCES,
+    FIFO,
+    FINISHED_EPISODES,
+    MATCHING,
     TERMINATED,
     WENT_ON,
-    Slots,
-    draw_slot,
+    Replay,
+    begin,
+    draw,
     held,
     new_cursor,
-    new_slots,
+    new_replay,
     slot_after,
     store,
 )
@@ -69,12 +75,31 @@ class DQN(Settings):
     max_grad_value: float = setting(10.0, "Each element of the gradient is clipped to this size.", above=0)
     random_first_steps: int = setting(0, "Steps at the start of an episode on which to act randomly.", at_least=0)
     timeout_bootstraps: bool = setting(True, "Whether an episode cut off by a time limit counts as going on.")
+    memory: str = setting(
+        "fifo",
+        "Which experiences stay: the newest; finished episodes in passes; a sample of the whole life; the newest of "
+        "each task, replaying the current task's only.",
+        choices=("fifo", "finished-episodes", "distribution-matching", "task-matching"),
+    )
+    sampling: str = setting(
+        "experiences",
+        "What replay is uniform over: experiences, or episodes and then the steps of one.",
+        choices=("experiences", "episodes"),
+    )
+    protected: int = setting(0, "Newest experiences that distribution matching always keeps.", at_least=0)
 
     def validate(self) -> None:
         if self.buffer_size < self.batch_size:
             raise UsageError(
                 f"DQN.buffer_size is {self.buffer_size}; valid: at least batch_size, which is {self.batch_size}"
             )
+        needed = {"finished-episodes": "episodes", "distribution-matching": "experiences"}.get(self.memory)
+        if needed not in (None, self.sampling):
+            raise UsageError(f"DQN.sampling is '{self.sampling}'; valid with memory='{self.memory}': '{needed}'")
+        if self.protected and self.memory != "distribution-matching":
+            raise UsageError(f"DQN.protected is {self.protected}; valid: 0, unless memory='distribution-matching'")
+        if self.protected >= self.buffer_size:
+            raise UsageError(f"DQN.protected is {self.protected}; valid: below buffer_size, {self.buffer_size}")
         if len(self.net_arch) != 2:
             raise UsageError(f"DQN.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)")
 
@@ -90,8 +115,7 @@ class Arrays(NamedTuple):
 
     policy: NDArray[Any]
     """One element of `policy_layout`."""
-    slots: Slots
-    """The replay memory."""
+    replay: Replay
 
 
 SCRATCH = ("gradient", "acting", "online", "target", "drawn")
@@ -108,7 +132,7 @@ def policy_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
             ("square_average", np.float32, weights),
             ("step_average", np.float32, weights),
             ("stream", np.uint64, (4,)),
-            ("cursor", np.int64, (4,)),
+            ("cursor", np.int64, (len(new_cursor(1)),)),
             ("life", np.int64, ()),
             ("episode", np.int64, ()),
             ("updates", np.int64, ()),
@@ -139,7 +163,9 @@ def policy_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
 
 @kernel
 def begin_episode(dqn: Arrays) -> None:
-    dqn.policy[0].episode = 0
+    policy = dqn.policy[0]
+    policy.episode = 0
+    begin(dqn.replay, policy.cursor)
 
 
 @kernel
@@ -174,13 +200,13 @@ def observe(
         ending = TERMINATED
     elif truncated:
         ending = CUT_OFF
-    store(dqn.slots, policy.cursor, observation, action, reward, next_observation, ending)
+    store(dqn.replay, policy.cursor, policy.stream, observation, action, reward, next_observation, ending)
     policy.life += 1
     policy.episode += 1
     ready = policy.life >= policy.learning_starts and held(policy.cursor) >= policy.batch_size
     if ready and policy.life % policy.train_freq == 0:
         for i in range(policy.batch_size):
-            policy.drawn[i] = draw_slot(dqn.slots, policy.cursor, policy.stream)
+            policy.drawn[i] = draw(dqn.replay, policy.cursor, policy.stream)
         update(dqn)
     if policy.life % policy.target_update_interval == 0:
         policy.target_weights[:] = policy.weights
@@ -207,11 +233,12 @@ def update(dqn: Arrays) -> None:
 @kernel
 def compute_gradient(dqn: Arrays) -> None:
     """Gradient of the mean over batch and actions of (target - Q)^2, the error of actions not taken being 0."""
-    policy, slots = dqn.policy[0], dqn.slots
+    policy, slots = dqn.policy[0], dqn.replay.slots
     shape, rows = network_shape(policy.shape), policy.batch_size
     online, target = activations(policy.online, shape, rows), activations(policy.target, shape, rows)
     for i in range(rows):
-        here, there = slots[policy.drawn[i]], slots[slot_after(slots, policy.drawn[i])]
+        here = slots[policy.drawn[i]]
+        there = slots[slot_after(dqn.replay, policy.cursor, policy.drawn[i])]
         for k in range(shape.inputs):
             online.inputs[i, k] = here.observation[k]
             target.inputs[i, k] = there.observation[k]
@@ -232,6 +259,20 @@ def compute_gradient(dqn: Arrays) -> None:
 # ---------------------------------------------------------------------------------------------------- face
 
 
+class TaskMemory(NamedTuple):
+    """The memory of a task that is not being played."""
+
+    arrays: Arrays
+    handle: Any
+    cursor: NDArray[np.int64]
+
+
+def _memory_kind(settings: DQN) -> tuple[int, int]:
+    """Kind and sampling as the kernels count them."""
+    kind = {"finished-episodes": FINISHED_EPISODES, "distribution-matching": MATCHING}.get(settings.memory, FIFO)
+    return kind, EPISODES if settings.sampling == "episodes" else EXPERIENCES
+
+
 class DQNLearner:
     """One DQN policy: network, target network, optimiser, replay memory, random stream."""
 
@@ -248,9 +289,32 @@ class DQNLearner:
         policy["shape"] = self.shape
         policy["weights"] = policy["target_weights"] = glorot_uniform(self.shape, np.random.default_rng(seed))
         policy["stream"] = new_stream(seed)
-        policy["cursor"] = new_cursor(settings.buffer_size)
-        self.arrays = Arrays(policy, new_slots(settings.buffer_size, inputs))
+        policy["cursor"] = self._new_cursor()
+        self.arrays = Arrays(policy, self._new_replay())
         self.handle = pack(self.arrays)
+        self._task = 0
+        self._other_tasks: dict[int, TaskMemory] = {}
+
+    def begin_task(self, task: int) -> None:
+        """Under task matching, put the task's own memory in the place of the last task's."""
+        if self.settings.memory != "task-matching" or task == self._task:
+            return
+        cursor = self.policy["cursor"]
+        self._other_tasks[self._task] = TaskMemory(self.arrays, self.handle, cursor.copy())
+        if task in self._other_tasks:
+            self.arrays, self.handle, saved_cursor = self._other_tasks.pop(task)
+        else:
+            self.arrays = Arrays(self.arrays.policy, self._new_replay())
+            self.handle, saved_cursor = pack(self.arrays), self._new_cursor()
+        cursor[:] = saved_cursor
+        self._task = task
+
+    def _new_cursor(self) -> NDArray[np.int64]:
+        settings = self.settings
+        return new_cursor(settings.buffer_size, *_memory_kind(settings), settings.protected)
+
+    def _new_replay(self) -> Replay:
+        return new_replay(self.settings.buffer_size, self.shape.inputs, *_memory_kind(self.settings))
 
     @property
     def policy(self) -> Any:
@@ -289,10 +353,26 @@ class DQNLearner:
         return probabilities
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        return copy_fields(self.arrays.policy, skip=SCRATCH) | {"slots": self.arrays.slots.copy()}
+        state = copy_fields(self.arrays.policy, skip=SCRATCH) | {"task": np.array(self._task)}
+        state |= {f"replay.{name}": array.copy() for name, array in self.arrays.replay._asdict().items()}
+        for task, memory in self._other_tasks.items():
+            state[f"task {task}.cursor"] = memory.cursor.copy()
+            for name, array in memory.arrays.replay._asdict().items():
+                state[f"task {task}.{name}"] = array.copy()
+        return state
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         fields = dict(state)
-        slots = fields.pop("slots")
+        task = int(fields.pop("task"))
+        others = sorted({int(name.split()[1].split(".")[0]) for name in fields if name.startswith("task ")})
+        self._other_tasks = {}
+        for other in others:
+            replay = self._new_replay()
+            for name, array in replay._asdict().items():
+                restore(array, fields.pop(f"task {other}.{name}"), name)
+            arrays = Arrays(self.arrays.policy, replay)
+            self._other_tasks[other] = TaskMemory(arrays, pack(arrays), fields.pop(f"task {other}.cursor").copy())
+        for name, array in self.arrays.replay._asdict().items():
+            restore(array, fields.pop(f"replay.{name}"), name)
         restore_fields(self.arrays.policy, fields, skip=SCRATCH)
-        restore(self.arrays.slots, slots, "slots")
+        self._task = task

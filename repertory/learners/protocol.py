@@ -4,7 +4,8 @@
     action = learner.act(observation)
     learner.observe(observation, action, reward, next_observation, terminated, truncated)
 
-All learning happens inside `observe`, so a base-learner is the same inside a library of policies as alone.
+All learning happens inside `observe`, so a base-learner is the same inside a library of policies as alone. A learner
+that has a method `begin_task(task)` is told before each episode which task it is; the paper's learners need not know.
 """
 
 from __future__ import annotations
