@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cartpole_dqn
-from benchmarks.measure import machine, steps_per_second
+from benchmarks import cartpole_dqn, cartpole_ppo
+from benchmarks.measure import Contender, machine, steps_per_second
+
+TRAINING: dict[str, dict[str, Callable[[], Contender]]] = {
+    "Cartpole DQN": {"repertory": cartpole_dqn.repertory_dqn, "Stable-Baselines3": cartpole_dqn.sb3_dqn},
+    "Cartpole PPO": {"repertory": cartpole_ppo.repertory_ppo, "Stable-Baselines3": cartpole_ppo.sb3_ppo},
+}
+"""What is trained, and who competes; the first is compared with the others."""
 
 
 def main() -> None:
+    warnings.filterwarnings("ignore", module="stable_baselines3")
     console = Console()
     console.print(machine(), highlight=False)
-    table = Table("training", "steps/s", "ratio", box=None, header_style="bold", pad_edge=False)
-    speeds = steps_per_second(
-        {
-            "Cartpole DQN, repertory": cartpole_dqn.repertory_dqn(),
-            "Cartpole DQN, Stable-Baselines3": cartpole_dqn.sb3_dqn(),
-        }
-    )
-    ours = next(iter(speeds.values()))
-    for name, speed in speeds.items():
-        table.add_row(name, f"{speed:,.0f}", f"{ours / speed:.1f}")
+    table = Table("training", "by", "steps/s", "times", box=None, header_style="bold", pad_edge=False)
+    for what, makers in TRAINING.items():
+        speeds = steps_per_second({name: make() for name, make in makers.items()})
+        ours = next(iter(speeds.values()))
+        for name, speed in speeds.items():
+            table.add_row(what, name, f"{speed:,.0f}", "" if speed == ours else f"{ours / speed:.0f}")
     console.print(table, highlight=False)
 
 

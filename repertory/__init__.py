@@ -12,6 +12,7 @@ from repertory.domains.registration import register as _register_environments
 from repertory.errors import UsageError
 from repertory.experiments.run import live
 from repertory.learners.dqn import DQN
+from repertory.learners.ppo import PPO
 from repertory.learners.protocol import Learner
 from repertory.record import Record
 from repertory.selectors import EpsilonGreedy, FixedPartition, OneToOne, Selector, UCB1Tuned
@@ -19,6 +20,7 @@ from repertory.selectors import EpsilonGreedy, FixedPartition, OneToOne, Selecto
 __version__ = "0.1.0"
 __all__ = [
     "DQN",
+    "PPO",
     "Domain",
     "EpsilonGreedy",
     "FixedPartition",

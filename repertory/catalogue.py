@@ -10,6 +10,7 @@ from repertory.domains.cartpole import CartpoleRules, cartpole27, cartpole125
 from repertory.domains.domain import Domain
 from repertory.errors import unknown
 from repertory.learners.dqn import DQN
+from repertory.learners.ppo import PPO
 from repertory.learners.protocol import MakeLearner
 from repertory.profiles import with_profile
 from repertory.selectors import EpsilonGreedy, FixedPartition, MakeSelector, OneToOne, UCB1Tuned
@@ -31,7 +32,7 @@ DOMAINS: dict[str, DomainEntry] = {
     "cartpole27": DomainEntry(CartpoleRules, cartpole27, blocks=675, block_steps=60_000),
     "cartpole125": DomainEntry(CartpoleRules, cartpole125, blocks=675, block_steps=60_000),
 }
-LEARNERS: dict[str, type[Settings]] = {"dqn": DQN}
+LEARNERS: dict[str, type[Settings]] = {"dqn": DQN, "ppo": PPO}
 SELECTORS: dict[str, type[Settings]] = {
     "epsilon-greedy": EpsilonGreedy,
     "ucb1-tuned": UCB1Tuned,
@@ -58,6 +59,15 @@ def learner(name: str, profile: str = "text", **changes: Any) -> MakeLearner:
 def selector(name: str, profile: str = "text", **changes: Any) -> MakeSelector:
     """A selector's settings by name, under a profile, with single settings changed on top."""
     return with_profile(_find("selector", name, SELECTORS), profile).replace_from_text(changes)
+
+
+def all_settings() -> dict[str, type[Settings]]:
+    """Every settings class with the names it goes by: `{"cartpole125, cartpole27": CartpoleRules, ...}`."""
+    classes: dict[type[Settings], list[str]] = {}
+    named = {name: entry.rules for name, entry in DOMAINS.items()} | LEARNERS | SELECTORS
+    for name, settings_class in named.items():
+        classes.setdefault(settings_class, []).append(name)
+    return {", ".join(names): settings_class for settings_class, names in classes.items()}
 
 
 def name_of(component: object) -> str:

@@ -75,19 +75,22 @@ def run(
     run_in_console(plan_from_options(options, set_ or [], config), out, Console())
 
 
-LISTS = ("domains", "learners", "selectors")
+LISTS = ("domains", "learners", "selectors", "profiles")
 
 
 @app.command("list")
 def list_(
-    what: Annotated[str, typer.Argument(help="domains, learners or selectors.")],
+    what: Annotated[str, typer.Argument(help="domains, learners, selectors or profiles.")],
     name: Annotated[str | None, typer.Argument(help="One of them, to see its settings.")] = None,
 ) -> None:
     """What there is, by name; with a name, its settings and what they mean."""
-    from repertory.report.console import settings_table
+    from repertory.report.console import profile_table, settings_table
 
     if what not in LISTS:
         raise unknown("list", what, LISTS)
+    if what == "profiles":
+        Console().print(profile_table(), highlight=False)
+        return
     entries = {
         "domains": {key: entry.rules for key, entry in catalogue.DOMAINS.items()},
         "learners": catalogue.LEARNERS,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from repertory.errors import unknown
-from repertory.settings import SettingsType
+from repertory.settings import Settings, SettingsType
 
 PROFILES = ("text", "released")
 
@@ -33,6 +33,15 @@ RELEASED: dict[str, dict[str, Any]] = {
         "memory": "finished-episodes",
         "sampling": "episodes",
     },
+    "PPO": {
+        "max_grad_norm": None,
+        "ratio": "pairwise",
+        "minibatches": "consecutive",
+        "delta": "undiscounted",
+        "value_target": "return",
+        "random_first_steps": 1,
+        "timeout_bootstraps": False,
+    },
     "EpsilonGreedy": {"average": "per policy episode"},
     "UCB1Tuned": {
         "average": "per policy episode",
@@ -45,6 +54,13 @@ RELEASED: dict[str, dict[str, Any]] = {
 """Per settings class, the fields in which `released` differs from `text`."""
 
 
+def differences(settings_class: type[Settings]) -> list[tuple[str, Any, Any]]:
+    """(setting, value under `text`, value under `released`) for every setting that differs."""
+    text = settings_class()
+    released = RELEASED.get(settings_class.__name__, {})
+    return [(name, getattr(text, name), value) for name, value in released.items()]
+
+
 def check_profile(profile: str) -> str:
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
@@ -54,5 +70,5 @@ def check_profile(profile: str) -> str:
 def with_profile(settings_class: type[SettingsType], profile: str) -> SettingsType:
     """The settings of a class under a profile."""
     check_profile(profile)
-    differences = RELEASED.get(settings_class.__name__, {}) if profile == "released" else {}
-    return settings_class().replace(**differences)
+    changes = RELEASED.get(settings_class.__name__, {}) if profile == "released" else {}
+    return settings_class().replace(**changes)

@@ -135,6 +135,8 @@ def test_a_damaged_run_file_is_named(tmp_path: Path) -> None:
         (["learners"], "dqn"),
         (["selectors"], "fixed-partition"),
         (["learners", "dqn"], "target_update_interval"),
+        (["learners", "ppo"], "gae_lambda"),
+        (["profiles"], "random_first_steps"),
         (["domains", "cartpole27"], "angle_limit"),
     ],
 )

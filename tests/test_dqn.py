@@ -11,7 +11,7 @@ import repertory
 from repertory.episode import EpisodePlayer
 from repertory.kernels.network import matrices
 from repertory.kernels.random import new_stream
-from repertory.kernels.replay import draw_slot, slot_after
+from repertory.kernels.replay import draw, slot_after
 from repertory.learners.dqn import DQNLearner, compute_gradient
 
 SPACES = (gymnasium.spaces.Box(-1.0, 1.0, (4,)), gymnasium.spaces.Discrete(2))
@@ -40,15 +40,15 @@ def torch_q(parts: list[torch.Tensor], observations: np.ndarray) -> torch.Tensor
 
 def test_gradient_equals_torch(rng: np.random.Generator) -> None:
     learner = lived(rng)
-    policy, memory = learner.policy, learner.arrays.slots
+    policy, replay = learner.policy, learner.arrays.replay
     policy["target_weights"] += rng.normal(size=policy["weights"].size).astype(np.float32) * 0.1
     stream = new_stream(9)
     for i in range(10):
-        policy["drawn"][i] = draw_slot(memory, policy["cursor"], stream)
+        policy["drawn"][i] = draw(replay, policy["cursor"], stream)
     compute_gradient(learner.arrays)
 
-    here = memory[policy["drawn"]]
-    there = memory[[slot_after(memory, slot) for slot in policy["drawn"]]]
+    here = replay.slots[policy["drawn"]]
+    there = replay.slots[[slot_after(replay, policy["cursor"], slot) for slot in policy["drawn"]]]
     online, target = torch_network(policy["weights"], learner), torch_network(policy["target_weights"], learner)
     q = torch_q(online, here["observation"])
     with torch.no_grad():
@@ -128,11 +128,22 @@ def test_a_restored_learner_goes_on_to_the_bit(rng: np.random.Generator) -> None
         ("train_freq", 2.5, "a whole number at least 1"),
         ("net_arch", (80,), "two layers"),
         ("timeout_bootstraps", 1, "true or false"),
+        ("memory", "lifo", "'fifo' or 'finished-episodes' or 'distribution-matching' or 'task-matching'"),
+        ("protected", 100, "0, unless memory='distribution-matching'"),
     ],
 )
 def test_bad_settings_name_the_field_and_the_range(field: str, value: object, valid: str) -> None:
     with pytest.raises(repertory.UsageError, match=rf"DQN\.{field} is .*; valid: .*{valid}"):
         repertory.DQN(**{field: value})
+
+
+def test_memories_and_samplings_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(repertory.UsageError, match="valid with memory='finished-episodes': 'episodes'"):
+        repertory.DQN(memory="finished-episodes")
+    with pytest.raises(repertory.UsageError, match="valid with memory='distribution-matching': 'experiences'"):
+        repertory.DQN(memory="distribution-matching", sampling="episodes")
+    with pytest.raises(repertory.UsageError, match=r"DQN.protected is 400000; valid: below buffer_size"):
+        repertory.DQN(memory="distribution-matching", protected=400_000)
 
 
 def test_spaces_it_cannot_take_are_refused() -> None:

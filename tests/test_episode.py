@@ -9,7 +9,16 @@ import pytest
 import repertory
 from repertory.episode import EpisodePlayer
 
-LEARNERS = {"dqn": repertory.DQN(learning_starts=200, target_update_interval=300, buffer_size=500)}
+SMALL = {"learning_starts": 200, "target_update_interval": 300, "buffer_size": 500}
+LEARNERS = {
+    "dqn": repertory.DQN(**SMALL),
+    "dqn by episodes": repertory.DQN(**SMALL, sampling="episodes"),
+    "dqn on finished episodes": repertory.DQN(**SMALL, memory="finished-episodes", sampling="episodes"),
+    "dqn matching": repertory.DQN(**SMALL, memory="distribution-matching", protected=100),
+    "dqn task-matching": repertory.DQN(**SMALL, memory="task-matching"),
+    "ppo": repertory.PPO(),
+    "ppo pairwise": repertory.PPO(ratio="pairwise", minibatches="consecutive", random_first_steps=1),
+}
 
 
 @pytest.mark.parametrize("profile", ["text", "released"])

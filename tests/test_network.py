@@ -27,10 +27,10 @@ def torch_outputs(parts: list[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("rows", [1, 2, 7, 10])
+@pytest.mark.parametrize("rows", [1, 2, 7, 16, 34])
 def test_forward_and_gradient_equal_torch(shape: NetworkShape, rows: int, rng: np.random.Generator) -> None:
     weights = rng.normal(size=count_weights(shape)).astype(np.float32) * np.float32(0.3)
-    batch = new_activations(shape, 10)
+    batch = new_activations(shape, 34)
     batch.inputs[:] = rng.normal(size=batch.inputs.shape)
     batch.gradient_outputs[:] = rng.normal(size=batch.gradient_outputs.shape)
     gradient = np.full_like(weights, np.nan)

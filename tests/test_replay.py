@@ -1,7 +1,8 @@
-"""The replay ring against a list of whole experiences."""
+"""The replay memories against lists of whole experiences."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 
 import numpy as np
@@ -10,79 +11,202 @@ import pytest
 from repertory.kernels.random import new_stream
 from repertory.kernels.replay import (
     CUT_OFF,
+    EPISODES,
+    EXPERIENCES,
+    FIFO,
+    FINISHED_EPISODES,
+    MATCHING,
     TERMINATED,
     WENT_ON,
-    draw_slot,
+    begin,
+    draw,
     held,
     new_cursor,
-    new_slots,
+    new_replay,
     slot_after,
     store,
 )
 
-
-class Ring:
-    """The kernels' ring beside a list that keeps the newest."""
-
-    def __init__(self, capacity: int) -> None:
-        self.slots, self.cursor = new_slots(capacity, 1), new_cursor(capacity)
-        self.twin: deque = deque(maxlen=capacity)
-
-    def draw(self) -> tuple:
-        place = draw_slot(self.slots, self.cursor, STREAM)
-        slot, ending = self.slots[place], int(self.slots[place]["ending"])
-        after = float(self.slots[slot_after(self.slots, place)]["observation"][0])
-        return (
-            float(slot["observation"][0]),
-            int(slot["action"]),
-            float(slot["reward"]),
-            None if ending == TERMINATED else after,
-            ending,
-        )
-
-    def fill(self, steps: int, rng: np.random.Generator, lengths: tuple[int, int]) -> None:
-        """Episodes of random length and ending."""
-        serial, left = 0.0, 0
-        for t in range(steps):
-            if left == 0:
-                left = int(rng.integers(*lengths))
-                serial += 1.0
-            left -= 1
-            ending = WENT_ON if left else (TERMINATED, CUT_OFF)[int(rng.random() < 0.5)]
-            here, serial = serial, serial + 1.0
-            observations = np.array([[here], [serial]], np.float32)
-            store(self.slots, self.cursor, observations[0], t % 2, float(t), observations[1], ending)
-            self.twin.append((here, t % 2, float(t), None if ending == TERMINATED else serial, int(ending)))
-            assert {self.draw() for _ in range(3)} <= set(self.twin)
+Experience = tuple
 
 
-STREAM = new_stream(3)
+class Memory:
+    """The kernels' memory, told episodes of numbered observations; `lived` is all it was told, in order."""
+
+    def __init__(self, capacity: int, kind: int = FIFO, sampling: int = EXPERIENCES, protected: int = 0) -> None:
+        self.replay = new_replay(capacity, 1, kind, sampling)
+        self.cursor = new_cursor(capacity, kind, sampling, protected)
+        self.stream = new_stream(3)
+        self.lived: list[Experience] = []
+        self.episodes: list[list[Experience]] = []
+        self.serial = 0.0
+
+    def live_episode(self, length: int, last: np.uint8) -> None:
+        begin(self.replay, self.cursor)
+        self.episodes.append([])
+        self.serial += 1.0
+        for t in range(length):
+            ending = WENT_ON if t < length - 1 else last
+            here, there = self.serial, self.serial + 1.0
+            self.serial = there
+            observations = np.array([[here], [there]], np.float32)
+            action, reward = int(here) % 2, here / 7
+            store(self.replay, self.cursor, self.stream, observations[0], action, reward, observations[1], ending)
+            experience = (here, action, np.float32(reward), None if ending == TERMINATED else there, int(ending))
+            self.lived.append(experience)
+            self.episodes[-1].append(experience)
+
+    def live(self, steps: int, rng: np.random.Generator, lengths: tuple[int, int]) -> None:
+        while len(self.lived) < steps:
+            self.live_episode(int(rng.integers(*lengths)), (TERMINATED, CUT_OFF)[int(rng.random() < 0.5)])
+            if held(self.cursor):
+                assert {self.draw() for _ in range(20)} <= set(self.lived)
+
+    def draw(self) -> Experience:
+        place = draw(self.replay, self.cursor, self.stream)
+        slot, ending = self.replay.slots[place], int(self.replay.slots[place]["ending"])
+        after = None
+        if ending != TERMINATED:
+            after = float(self.replay.slots[slot_after(self.replay, self.cursor, place)]["observation"][0])
+        return float(slot["observation"][0]), int(slot["action"]), slot["reward"], after, ending
+
+    def drawn(self, n: int) -> Counter:
+        return Counter(self.draw() for _ in range(n))
 
 
-@pytest.mark.parametrize(("capacity", "lengths"), [(100, (17, 60)), (50, (30, 31)), (1, (20, 40))])
-def test_holds_exactly_the_newest(capacity: int, lengths: tuple[int, int], rng: np.random.Generator) -> None:
-    ring = Ring(capacity)
-    ring.fill(1000, rng, lengths)
-    assert held(ring.cursor) == capacity
-    assert {ring.draw() for _ in range(200 * capacity)} == set(ring.twin)
+def chi_square(counts: Counter, expected: dict[Experience, float]) -> float:
+    return sum((counts[e] - expected[e]) ** 2 / expected[e] for e in expected)
 
 
-def test_sampling_is_uniform_over_experiences(rng: np.random.Generator) -> None:
-    ring = Ring(40)
-    ring.fill(300, rng, (2, 30))
-    n = 40_000
-    drawn = Counter(ring.draw() for _ in range(n))
-    expected = n / held(ring.cursor)
-    chi_square = sum((count - expected) ** 2 / expected for count in drawn.values())
-    assert len(drawn) == held(ring.cursor)
-    assert chi_square < 84  # 39 degrees of freedom, p = 4e-5
+def limit(degrees: int) -> float:
+    """A bound that a chi-square of so many degrees of freedom passes once in ten thousand or less."""
+    return degrees + 4 * math.sqrt(2 * degrees) + 12
+
+
+@pytest.mark.parametrize("sampling", [EXPERIENCES, EPISODES])
+@pytest.mark.parametrize(("capacity", "lengths"), [(100, (17, 60)), (50, (30, 31)), (1, (20, 40)), (64, (16, 18))])
+def test_a_ring_holds_exactly_the_newest(
+    capacity: int, lengths: tuple[int, int], sampling: int, rng: np.random.Generator
+) -> None:
+    memory = Memory(capacity, FIFO, sampling)
+    memory.live(1000, rng, lengths)
+    assert held(memory.cursor) == capacity
+    assert set(memory.drawn(300 * capacity)) == set(memory.lived[-capacity:])
+
+
+def test_a_ring_is_drawn_from_uniformly(rng: np.random.Generator) -> None:
+    memory = Memory(40)
+    memory.live(300, rng, (2, 30))
+    drawn = memory.drawn(40_000)
+    assert len(drawn) == held(memory.cursor)
+    assert chi_square(drawn, dict.fromkeys(drawn, 40_000 / len(drawn))) < limit(len(drawn) - 1)
 
 
 def test_many_short_cut_off_episodes_keep_fewer_but_only_true_experiences(rng: np.random.Generator) -> None:
-    ring = Ring(64)
-    ring.fill(1000, rng, (1, 3))
-    assert 30 < held(ring.cursor) <= 64
+    memory = Memory(64)
+    memory.live(1000, rng, (1, 3))
+    assert 30 < held(memory.cursor) <= 64
+
+
+@pytest.mark.parametrize("kind", [FIFO, FINISHED_EPISODES])
+def test_drawing_by_episodes_favours_short_ones_by_exactly_their_length(kind: int) -> None:
+    """Each of the m episodes has weight 1/m, each of its L steps 1/(m L)."""
+    memory = Memory(1000, kind, EPISODES)
+    lengths = [1, 2, 5, 10, 40]
+    for length in lengths:
+        memory.live_episode(length, TERMINATED)
+    n = 100_000
+    expected = {e: n / len(lengths) / len(episode) for episode in memory.episodes for e in episode}
+    assert chi_square(memory.drawn(n), expected) < limit(len(expected) - 1)
+
+
+def test_finished_episodes_replace_older_ones_place_by_place(rng: np.random.Generator) -> None:
+    """Against a list written down from the description of the released code."""
+    capacity = 60
+    memory = Memory(capacity, FINISHED_EPISODES, EPISODES)
+    places: list[list[Experience]] = []
+    place, written = 0, 0
+    for _ in range(300):
+        length = int(rng.integers(1, 12)) if rng.random() < 0.5 else int(rng.integers(12, 25))
+        if written + 1 >= capacity:
+            places = places[:place]
+            place, written = 0, 0
+        memory.live_episode(length, (TERMINATED, CUT_OFF)[int(rng.random() < 0.1)])
+        places[place : place + 1] = [memory.episodes[-1]]
+        place, written = place + 1, written + length
+        assert held(memory.cursor) == sum(len(episode) for episode in places)
+        assert {memory.draw() for _ in range(60)} <= {e for episode in places for e in episode}
+    assert set(memory.drawn(20_000)) == {e for episode in places for e in episode}
+
+
+def test_a_running_episode_is_not_drawn_before_it_is_finished() -> None:
+    memory = Memory(100, FINISHED_EPISODES, EPISODES)
+    memory.live_episode(5, TERMINATED)
+    memory.live_episode(7, WENT_ON)  # left without an end
+    assert held(memory.cursor) == 5
+    assert set(memory.drawn(500)) == set(memory.episodes[0])
+
+
+def test_an_episode_longer_than_a_pass_keeps_its_beginning() -> None:
+    memory = Memory(50, FINISHED_EPISODES, EPISODES)
+    memory.live_episode(5000, TERMINATED)
+    memory.live_episode(3, TERMINATED)
+    assert {memory.draw() for _ in range(500)} <= set(memory.episodes[1])  # a new pass: the long one is gone
+    memory.live_episode(5000, TERMINATED)
+    assert {memory.draw() for _ in range(500)} <= set(memory.episodes[1]) | set(memory.episodes[2][:4096])
+
+
+def test_matching_keeps_each_experience_with_equal_probability() -> None:
+    """After t experiences each is held with probability |B| / t, whenever it came."""
+    capacity, t, lives = 20, 200, 3000
+    counts = np.zeros(t)
+    for life in range(lives):
+        memory = Memory(capacity, MATCHING)
+        memory.stream = new_stream(life)
+        for _ in range(t // 10):
+            memory.live_episode(10, (TERMINATED, CUT_OFF)[life % 2])
+        position = {experience: i for i, experience in enumerate(memory.lived)}
+        for place in memory.replay.places[3 * memory.replay.slots.size :][:capacity]:
+            counts[position[_at(memory, place)]] += 1
+    expected = lives * capacity / t
+    assert counts.sum() == lives * capacity
+    statistic = ((counts - expected) ** 2 / (expected * (1 - capacity / t))).sum()
+    assert statistic < limit(t - 1)
+
+
+def _at(memory: Memory, place: int) -> Experience:
+    slot, ending = memory.replay.slots[place], int(memory.replay.slots[place]["ending"])
+    after = memory.replay.slots[slot_after(memory.replay, memory.cursor, place)]["observation"][0]
+    observation = float(slot["observation"][0])
+    return observation, int(slot["action"]), slot["reward"], None if ending == TERMINATED else float(after), ending
+
+
+def test_matching_with_a_protected_queue_always_holds_the_newest(rng: np.random.Generator) -> None:
+    memory = Memory(40, MATCHING, protected=15)
+    for _ in range(80):
+        memory.live_episode(int(rng.integers(1, 20)), (TERMINATED, CUT_OFF)[int(rng.random() < 0.5)])
+        present = set(memory.drawn(1500))
+        assert present >= set(memory.lived[-15:])
+        assert len(present) == held(memory.cursor) == min(40, len(memory.lived))
+
+
+def test_matching_draws_uniformly_and_stores_observations_once(rng: np.random.Generator) -> None:
+    memory = Memory(30, MATCHING, protected=10)
+    memory.live(1000, rng, (1, 30))
+    drawn = memory.drawn(30_000)
+    assert chi_square(drawn, dict.fromkeys(drawn, 1000)) < limit(29)
+    slots, free = memory.replay.slots.size, int(memory.cursor[12])
+    needed = {e[0] for e in drawn} | {e[3] for e in drawn if e[3] is not None}
+    assert slots - free == len(needed)
 
 
 def test_the_papers_memory_is_under_ten_megabytes() -> None:
-    assert new_slots(400_000, 4).nbytes < 10_000_000
+    assert sum(array.nbytes for array in new_replay(400_000, 4)) < 10_000_000
+
+
+def test_newest_is_what_a_deque_keeps(rng: np.random.Generator) -> None:
+    memory, twin = Memory(100, FIFO), deque(maxlen=100)
+    for _ in range(60):
+        memory.live_episode(int(rng.integers(17, 40)), TERMINATED)
+        twin.extend(memory.episodes[-1])
+        assert {memory.draw() for _ in range(30)} <= set(twin)

@@ -83,12 +83,18 @@ def new_activations(shape: NetworkShape, rows: int) -> Activations:
     return activations(np.zeros(count_activations(shape, rows), np.float32), shape, rows)
 
 
-def glorot_uniform(shape: NetworkShape, rng: np.random.Generator) -> Vector:
-    """Weights uniform in +-sqrt(6 / (inputs + outputs)) per layer, biases zero (Glorot and Bengio, 2010)."""
+def glorot_uniform(shape: NetworkShape, rng: np.random.Generator, heads: tuple[int, ...] | None = None) -> Vector:
+    """Weights uniform in +-sqrt(6 / (inputs + outputs)) per layer, biases zero (Glorot and Bengio, 2010).
+
+    `heads` says that the outputs are several layers side by side, such as an actor's and a critic's.
+    """
     weights = np.zeros(count_weights(shape), np.float32)
-    for matrix in matrices(weights, shape)[::2]:
-        limit = np.sqrt(6.0 / sum(matrix.shape))
-        matrix[:] = rng.uniform(-limit, limit, matrix.shape)
+    w1, _b1, w2, _b2, w3, _b3 = matrices(weights, shape)
+    ends = np.cumsum(heads or (shape.outputs,))
+    layers = [w1, w2, *(w3[start:end] for start, end in zip([0, *ends], ends, strict=False))]
+    for layer in layers:
+        limit = np.sqrt(6.0 / sum(layer.shape))
+        layer[:] = rng.uniform(-limit, limit, layer.shape)
     return weights
 
 

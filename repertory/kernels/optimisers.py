@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
+from repertory.kernels.product import dot
 
 Vector = NDArray[np.float32]
 _ONE = np.float32(1.0)
@@ -34,3 +35,41 @@ def adadelta(
         square_average[i] = v
         step_average[i] = rho * step_average[i] + (_ONE - rho) * step * step
         weights[i] -= learning_rate * step
+
+
+@kernel
+def adam(
+    weights: Vector,
+    gradient: Vector,
+    mean: Vector,
+    square: Vector,
+    step: int,
+    learning_rate: np.float32,
+    beta_1: np.float32,
+    beta_2: np.float32,
+    epsilon: np.float32,
+) -> None:
+    """Adam (Kingma and Ba, 2015) as in PyTorch; `step` counts from 1.
+
+    m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  w <- w - rate m^ / (sqrt(v^) + eps), where m^ and v^ are m
+    and v divided by 1 - b1^step and 1 - b2^step.
+    """
+    rate = np.float32(learning_rate / (1.0 - np.float64(beta_1) ** step))
+    correction = np.float32(1.0 / np.sqrt(1.0 - np.float64(beta_2) ** step))
+    for i in range(weights.size):
+        g = gradient[i]
+        m = beta_1 * mean[i] + (_ONE - beta_1) * g
+        v = beta_2 * square[i] + (_ONE - beta_2) * g * g
+        mean[i] = m
+        square[i] = v
+        weights[i] -= rate * m / (np.sqrt(v) * correction + epsilon)
+
+
+@kernel
+def clip_norm(gradient: Vector, limit: np.float32) -> None:
+    """Scale the gradient down to the norm `limit` if it is longer, as PyTorch's `clip_grad_norm_` does."""
+    norm = np.sqrt(dot(gradient, 0, gradient, 0, gradient.size))
+    if norm > limit:
+        scale = limit / (norm + np.float32(1e-6))
+        for i in range(gradient.size):
+            gradient[i] *= scale

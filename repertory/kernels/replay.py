@@ -53,7 +53,7 @@ class Replay(NamedTuple):
     """The arrays of a memory."""
 
     slots: NDArray[Any]
-    index: NDArray[np.int32]
+    places: NDArray[np.int32]
     """Episodes: starts, then lengths. Matching: slot after each slot, uses of each slot, unused slots, heap, queue."""
     keys: NDArray[np.float64]
     """Matching: the random key of each place in the heap."""
@@ -88,14 +88,14 @@ def new_replay(capacity: int, observation_size: int, kind: int = FIFO, sampling:
         [("observation", np.float32, (observation_size,)), ("reward", np.float32), ("action", "u1"), ("ending", "u1")]
     )
     slots = slot_count(capacity, kind)
-    index, keys = np.zeros(1, np.int32), np.zeros(1, np.float64)
+    places, keys = np.zeros(1, np.int32), np.zeros(1, np.float64)
     if kind == MATCHING:
-        index = np.zeros(3 * slots + 2 * capacity + 2, np.int32)
-        index[2 * slots : 3 * slots] = np.arange(slots)[::-1]
+        places = np.zeros(3 * slots + 2 * capacity + 2, np.int32)
+        places[2 * slots : 3 * slots] = np.arange(slots)[::-1]
         keys = np.zeros(capacity + 1, np.float64)
     elif sampling == EPISODES:
-        index = np.zeros(2 * (capacity + 1), np.int32)
-    return Replay(np.zeros(slots, slot), index, keys)
+        places = np.zeros(2 * (capacity + 1), np.int32)
+    return Replay(np.zeros(slots, slot), places, keys)
 
 
 # ------------------------------------------------------------------------------------------------ any kind
@@ -169,7 +169,7 @@ def draw(replay: Replay, cursor: NDArray[np.int64], stream: Stream) -> int:
         entry = below(stream, cursor[EPISODE_COUNT])
         if cursor[KIND] == FIFO:
             entry = (cursor[FIRST_EPISODE] + entry) % (cursor[CAPACITY] + 1)
-        start, length = replay.index[entry], replay.index[cursor[CAPACITY] + 1 + entry]
+        start, length = replay.places[entry], replay.places[cursor[CAPACITY] + 1 + entry]
         return (start + below(stream, length)) % replay.slots.size
     if cursor[KIND] == MATCHING:
         return _draw_from_pool(replay, cursor, stream)
@@ -180,7 +180,7 @@ def draw(replay: Replay, cursor: NDArray[np.int64], stream: Stream) -> int:
 def slot_after(replay: Replay, cursor: NDArray[np.int64], slot: int) -> int:
     """Where the observation that followed is."""
     if cursor[KIND] == MATCHING:
-        return replay.index[slot]
+        return replay.places[slot]
     slot += 1
     return 0 if slot == replay.slots.size else slot
 
@@ -193,11 +193,11 @@ def _begin_in_ring(replay: Replay, cursor: NDArray[np.int64]) -> None:
     """A new entry in the table of episodes, unless the last one is still empty."""
     table = cursor[CAPACITY] + 1
     last = (cursor[FIRST_EPISODE] + cursor[EPISODE_COUNT] - 1) % table
-    if cursor[EPISODE_COUNT] > 0 and replay.index[table + last] == 0:
+    if cursor[EPISODE_COUNT] > 0 and replay.places[table + last] == 0:
         return
     entry = (cursor[FIRST_EPISODE] + cursor[EPISODE_COUNT]) % table
-    replay.index[entry] = cursor[HEAD]
-    replay.index[table + entry] = 0
+    replay.places[entry] = cursor[HEAD]
+    replay.places[table + entry] = 0
     cursor[EPISODE_COUNT] += 1
 
 
@@ -213,9 +213,9 @@ def _room_in_ring(replay: Replay, cursor: NDArray[np.int64], ending: np.uint8) -
     if cursor[SAMPLING] == EPISODES:
         table = cursor[CAPACITY] + 1
         last = (cursor[FIRST_EPISODE] + cursor[EPISODE_COUNT] - 1) % table
-        if replay.index[table + last] == 0:
-            replay.index[last] = here
-        replay.index[table + last] += 1
+        if replay.places[table + last] == 0:
+            replay.places[last] = here
+        replay.places[table + last] += 1
     return here, there
 
 
@@ -228,9 +228,9 @@ def _forget_oldest(replay: Replay, cursor: NDArray[np.int64]) -> None:
     cursor[HELD] -= 1
     if cursor[SAMPLING] == EPISODES:
         table, first = cursor[CAPACITY] + 1, cursor[FIRST_EPISODE]
-        replay.index[first] = slot_after(replay, cursor, oldest)
-        replay.index[table + first] -= 1
-        if replay.index[table + first] == 0 and cursor[EPISODE_COUNT] > 1:
+        replay.places[first] = slot_after(replay, cursor, oldest)
+        replay.places[table + first] -= 1
+        if replay.places[table + first] == 0 and cursor[EPISODE_COUNT] > 1:
             cursor[FIRST_EPISODE] = (first + 1) % table
             cursor[EPISODE_COUNT] -= 1
 
@@ -255,7 +255,7 @@ def _begin_finished(replay: Replay, cursor: NDArray[np.int64]) -> None:
     half = replay.slots.size // 2
     room = half - cursor[HEAD] % half
     if cursor[WRITTEN] + 1 >= cursor[CAPACITY] or room < LONGEST_EPISODE + 2:
-        lengths = replay.index[cursor[CAPACITY] + 1 :]
+        lengths = replay.places[cursor[CAPACITY] + 1 :]
         for entry in range(cursor[PLACE], cursor[EPISODE_COUNT]):
             cursor[HELD] -= lengths[entry]
         cursor[EPISODE_COUNT] = cursor[PLACE]
@@ -278,11 +278,11 @@ def _finish_episode(replay: Replay, cursor: NDArray[np.int64], keeps_last: bool)
     """Only now can the episode be drawn, in the place of an older one."""
     table, place, length = cursor[CAPACITY] + 1, cursor[PLACE], cursor[LENGTH]
     if place < cursor[EPISODE_COUNT]:
-        cursor[HELD] -= replay.index[table + place]
+        cursor[HELD] -= replay.places[table + place]
     else:
         cursor[EPISODE_COUNT] = place + 1
-    replay.index[place] = cursor[START]
-    replay.index[table + place] = length
+    replay.places[place] = cursor[START]
+    replay.places[table + place] = length
     cursor[HELD] += length
     cursor[WRITTEN] += length
     cursor[PLACE] += 1
@@ -307,8 +307,8 @@ def _room_in_pool(replay: Replay, cursor: NDArray[np.int64], ending: np.uint8) -
 def _take_slot(replay: Replay, cursor: NDArray[np.int64]) -> int:
     cursor[FREE_COUNT] -= 1
     slots = replay.slots.size
-    slot = replay.index[2 * slots + cursor[FREE_COUNT]]
-    replay.index[slots + slot] = 0
+    slot = replay.places[2 * slots + cursor[FREE_COUNT]]
+    replay.places[slots + slot] = 0
     return slot
 
 
@@ -316,24 +316,22 @@ def _take_slot(replay: Replay, cursor: NDArray[np.int64]) -> int:
 def _release(replay: Replay, cursor: NDArray[np.int64], slot: int) -> None:
     """One use of a slot is over; without any, it is free."""
     slots = replay.slots.size
-    replay.index[slots + slot] -= 1
-    if replay.index[slots + slot] == 0:
-        replay.index[2 * slots + cursor[FREE_COUNT]] = slot
+    replay.places[slots + slot] -= 1
+    if replay.places[slots + slot] == 0:
+        replay.places[2 * slots + cursor[FREE_COUNT]] = slot
         cursor[FREE_COUNT] += 1
 
 
 @kernel
-def _enter(
-    replay: Replay, cursor: NDArray[np.int64], stream: Stream, here: int, there: int, ending: np.uint8
-) -> None:
+def _enter(replay: Replay, cursor: NDArray[np.int64], stream: Stream, here: int, there: int, ending: np.uint8) -> None:
     """Take the experience in: among the newest if some are protected, and from there to the keys."""
     slots = replay.slots.size
-    replay.index[here] = there
+    replay.places[here] = there
     if cursor[OPEN] < 0:
-        replay.index[slots + here] += 1  # the running episode's own hold on the slot
-    replay.index[slots + here] += 1
+        replay.places[slots + here] += 1  # the running episode's own hold on the slot
+    replay.places[slots + here] += 1
     if there != here:
-        replay.index[slots + there] += 2  # by this experience, and by the running episode
+        replay.places[slots + there] += 2  # by this experience, and by the running episode
     _release(replay, cursor, here)  # the running episode moves on
     if ending == WENT_ON:
         cursor[OPEN] = there
@@ -347,11 +345,11 @@ def _enter(
         queue = 3 * slots + cursor[CAPACITY] + 1
         leaving = -1
         if cursor[QUEUE_COUNT] == cursor[PROTECTED]:
-            leaving = replay.index[queue + cursor[QUEUE_FIRST]]
+            leaving = replay.places[queue + cursor[QUEUE_FIRST]]
             cursor[QUEUE_FIRST] = (cursor[QUEUE_FIRST] + 1) % cursor[PROTECTED]
             cursor[QUEUE_COUNT] -= 1
         last = (cursor[QUEUE_FIRST] + cursor[QUEUE_COUNT]) % cursor[PROTECTED]
-        replay.index[queue + last] = here
+        replay.places[queue + last] = here
         cursor[QUEUE_COUNT] += 1
     if leaving >= 0:
         _push(replay, cursor, uniform(stream), leaving)
@@ -362,7 +360,7 @@ def _enter(
 @kernel
 def _push(replay: Replay, cursor: NDArray[np.int64], key: float, slot: int) -> None:
     """Into the heap, whose lowest key is at place 0."""
-    heap = replay.index[3 * replay.slots.size :]
+    heap = replay.places[3 * replay.slots.size :]
     place = cursor[HEAP_COUNT]
     cursor[HEAP_COUNT] += 1
     while place > 0 and replay.keys[(place - 1) // 2] > key:
@@ -375,7 +373,7 @@ def _push(replay: Replay, cursor: NDArray[np.int64], key: float, slot: int) -> N
 
 @kernel
 def _forget_lowest(replay: Replay, cursor: NDArray[np.int64]) -> None:
-    heap = replay.index[3 * replay.slots.size :]
+    heap = replay.places[3 * replay.slots.size :]
     forgotten = heap[0]
     cursor[HEAP_COUNT] -= 1
     count = cursor[HEAP_COUNT]
@@ -391,7 +389,7 @@ def _forget_lowest(replay: Replay, cursor: NDArray[np.int64]) -> None:
         place = child
     replay.keys[place] = key
     heap[place] = slot
-    there = replay.index[forgotten]
+    there = replay.places[forgotten]
     replay.slots[forgotten].ending = NO_STEP
     _release(replay, cursor, forgotten)
     if there != forgotten:
@@ -404,6 +402,6 @@ def _draw_from_pool(replay: Replay, cursor: NDArray[np.int64], stream: Stream) -
     heap = 3 * replay.slots.size
     place = below(stream, cursor[HELD])
     if place < cursor[HEAP_COUNT]:
-        return replay.index[heap + place]
+        return replay.places[heap + place]
     place = (cursor[QUEUE_FIRST] + place - cursor[HEAP_COUNT]) % cursor[PROTECTED]
-    return replay.index[heap + cursor[CAPACITY] + 1 + place]
+    return replay.places[heap + cursor[CAPACITY] + 1 + place]

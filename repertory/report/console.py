@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from repertory.catalogue import all_settings
+from repertory.profiles import differences
 from repertory.record import BlockTally, Record
 from repertory.report.summary import policy_shares
 
@@ -92,6 +94,15 @@ def _task_list(tasks: tuple[int, ...]) -> str:
         return "none"
     shown = ", ".join(str(task) for task in tasks[:SHOWN_TASKS])
     return f"{len(tasks)}: {shown}" + (", ..." if len(tasks) > SHOWN_TASKS else "")
+
+
+def profile_table() -> Table:
+    """Every setting in which the profiles `text` and `released` differ."""
+    table = Table("of", "setting", "text", "released", box=None, header_style="bold", pad_edge=False)
+    for names, settings_class in all_settings().items():
+        for setting, text, released in differences(settings_class):
+            table.add_row(names, setting, str(text), str(released))
+    return table
 
 
 def settings_table(title: str, rows: list[tuple[str, Any, str]]) -> Table:

@@ -1,0 +1,68 @@
+"""Cartpole PPO in training: repertory against Stable-Baselines3 with the same rollout, epochs, batch and network."""
+
+from __future__ import annotations
+
+from benchmarks.measure import Contender
+from repertory import PPO, domain
+from repertory.episode import EpisodePlayer
+
+TASK = 13
+SETTINGS = PPO()
+REPERTORY_STEPS = 100_000
+ROLLOUT = 200
+"""Steps of a rollout in Stable-Baselines3: an episode that reaches its time limit, as ours do once learned."""
+SB3_STEPS = 10 * ROLLOUT
+
+
+def repertory_ppo() -> Contender:
+    cartpole = domain("cartpole27")
+    learner = SETTINGS(cartpole.observation_space, cartpole.action_space, 0)
+    player = EpisodePlayer(cartpole)
+    seed = 0
+
+    def work(steps: int = REPERTORY_STEPS) -> int:
+        nonlocal seed
+        done = 0
+        while done < steps:
+            done += player.play(TASK, learner, seed).steps
+            seed += 1
+        return done
+
+    work()
+    return work
+
+
+def sb3_ppo() -> Contender:
+    import stable_baselines3
+    import torch
+
+    torch.set_num_threads(1)
+    model = stable_baselines3.PPO(
+        "MlpPolicy",
+        domain("cartpole27").env(TASK),
+        learning_rate=SETTINGS.learning_rate,
+        n_steps=ROLLOUT,
+        batch_size=SETTINGS.batch_size,
+        n_epochs=SETTINGS.n_epochs,
+        gamma=SETTINGS.gamma,
+        gae_lambda=SETTINGS.gae_lambda,
+        clip_range=SETTINGS.clip_range,
+        normalize_advantage=False,
+        ent_coef=SETTINGS.ent_coef,
+        vf_coef=SETTINGS.vf_coef,
+        max_grad_norm=SETTINGS.max_grad_norm,
+        policy_kwargs={
+            "net_arch": list(SETTINGS.net_arch),
+            "activation_fn": torch.nn.ReLU,
+            "share_features_extractor": True,
+        },
+        device="cpu",
+        seed=0,
+    )
+    model.learn(ROLLOUT)
+
+    def work() -> int:
+        model.learn(SB3_STEPS, reset_num_timesteps=False)
+        return SB3_STEPS
+
+    return work

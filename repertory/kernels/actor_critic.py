@@ -1,0 +1,113 @@
+"""The actor-critic loss of PPO: from logits and values to their gradient.
+
+The network's outputs are the logits of the actions and, last, the value. The loss is
+
+    - mean surrogate + value_coef mean (V - R)^2 - entropy_coef mean entropy.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.kernels.compile import kernel
+from repertory.kernels.random import Stream, uniform
+
+Vector = NDArray[np.float32]
+Matrix = NDArray[np.float32]
+
+
+@kernel
+def softmax_in_place(outputs: Matrix, row: int, actions: int) -> None:
+    """Logits to probabilities."""
+    largest = outputs[row, 0]
+    for a in range(1, actions):
+        largest = max(largest, outputs[row, a])
+    total = 0.0
+    for a in range(actions):
+        outputs[row, a] = math.exp(outputs[row, a] - largest)
+        total += outputs[row, a]
+    for a in range(actions):
+        outputs[row, a] = outputs[row, a] / total
+
+
+@kernel
+def sample(outputs: Matrix, row: int, actions: int, stream: Stream) -> int:
+    """An action drawn from a row of probabilities."""
+    u = uniform(stream)
+    total = 0.0
+    for a in range(actions - 1):
+        total += outputs[row, a]
+        if u < total:
+            return a
+    return actions - 1
+
+
+@kernel
+def clipped_gain(probability: np.float32, old: np.float32, advantage: np.float32, clip_range: float) -> float:
+    """A rho where the clipped objective min(A rho, A clip(rho)) has a slope, 0 where the clip holds it flat."""
+    ratio = np.float64(probability) / np.float64(old)
+    if advantage >= 0.0:
+        return advantage * ratio if ratio <= 1.0 + clip_range else 0.0
+    return advantage * ratio if ratio >= 1.0 - clip_range else 0.0
+
+
+@kernel
+def policy_weights_own(
+    probabilities: Vector, old: Vector, advantages: Vector, rows: int, clip_range: float, weights: Vector
+) -> None:
+    """d surrogate / d log pi(a_t), for the clipped objective with each step's own ratio.
+
+    surrogate = mean over t of min(A_t rho_t, A_t clip(rho_t)), rho_t = pi(a_t) / pi_old(a_t); the derivative is
+    A_t rho_t / n where the first term is the smaller, and 0 where the clip holds the objective flat.
+    """
+    for t in range(rows):
+        gain = clipped_gain(probabilities[t], old[t], advantages[t], clip_range)
+        weights[t] = gain / rows
+
+
+@kernel
+def policy_weights_pairwise(
+    probabilities: Vector, old: Vector, advantages: Vector, rows: int, clip_range: float, weights: Vector
+) -> None:
+    """The same with the ratio of the paper's released code, which pairs every step j with every step i:
+
+    surrogate = mean over i, j of min(A_j rho_ij, A_j clip(rho_ij)), rho_ij = pi(a_j) / pi_old(a_i).
+    """
+    for j in range(rows):
+        total = 0.0
+        for i in range(rows):
+            total += clipped_gain(probabilities[j], old[i], advantages[j], clip_range)
+        weights[j] = total / (rows * rows)
+
+
+@kernel
+def loss_gradient(
+    outputs: Matrix,
+    taken: NDArray[np.int64],
+    policy_weights: Vector,
+    targets: Vector,
+    rows: int,
+    value_coef: float,
+    entropy_coef: float,
+    gradient: Matrix,
+) -> None:
+    """Gradient of the loss in the logits and the value; `outputs` holds probabilities in place of logits.
+
+    With p the probabilities: d log pi(a) / d logit_k = [k = a] - p_k, and d entropy / d logit_k = -p_k (log p_k + H).
+    """
+    actions = outputs.shape[1] - 1
+    for t in range(rows):
+        entropy = 0.0
+        for a in range(actions):
+            p = max(outputs[t, a], np.float32(1e-30))
+            entropy -= p * math.log(p)
+        for a in range(actions):
+            p = outputs[t, a]
+            chosen = 1.0 if a == taken[t] else 0.0
+            towards = -policy_weights[t] * (chosen - p)
+            spread = entropy_coef / rows * p * (math.log(max(p, np.float32(1e-30))) + entropy)
+            gradient[t, a] = towards + spread
+        gradient[t, actions] = 2.0 * value_coef / rows * (outputs[t, actions] - targets[t])

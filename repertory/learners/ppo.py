@@ -1,0 +1,382 @@
+"""Proximal Policy Optimisation (Schulman et al., 2017) as in the paper's Section 5.1 and Table "Parameter settings"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.errors import UsageError
+from repertory.kernels.actor_critic import (
+    loss_gradient,
+    policy_weights_own,
+    policy_weights_pairwise,
+    sample,
+    softmax_in_place,
+)
+from repertory.kernels.advantage import discounted_returns, generalised_advantages
+from repertory.kernels.compile import kernel
+from repertory.kernels.handle import pack
+from repertory.kernels.memory import allocate, layout
+from repertory.kernels.network import (
+    NetworkShape,
+    activations,
+    backward,
+    count_activations,
+    count_weights,
+    forward,
+    glorot_uniform,
+    network_shape,
+    new_activations,
+)
+from repertory.kernels.optimisers import adam, clip_norm
+from repertory.kernels.random import below, new_stream
+from repertory.learners.protocol import LearnerKernels
+from repertory.learners.spaces import action_count, observation_size
+from repertory.learners.state import copy_fields, fill_settings, restore_fields
+from repertory.settings import Settings, setting
+
+# ------------------------------------------------------------------------------------------------ settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPO(Settings):
+    """Settings of a PPO learner; calling them builds one. The defaults are the paper's."""
+
+    learning_rate: float = setting(0.00025, "Adam's step size.", above=0)
+    n_steps: int = setting(1024, "An update comes after this many steps, or at the episode's end.", at_least=1)
+    batch_size: int = setting(34, "Steps in a minibatch.", at_least=1)
+    n_epochs: int = setting(10, "Passes over the steps of an update.", at_least=1)
+    gamma: float = setting(0.99, "Discount of future reward.", at_least=0, at_most=1)
+    gae_lambda: float = setting(0.95, "Lambda of Generalised Advantage Estimation.", at_least=0, at_most=1)
+    clip_range: float = setting(0.1, "How far the clipped objective rewards a change of the policy.", above=0)
+    vf_coef: float = setting(1.0, "Weight of the value loss.", at_least=0)
+    ent_coef: float = setting(0.01, "Weight of the entropy.", at_least=0)
+    max_grad_norm: float | None = setting(1.0, "Longer gradients are scaled down to this norm.", above=0)
+    net_arch: tuple[int, int] = setting((80, 80), "Widths of the two hidden layers.", at_least=1)
+    adam_beta_1: float = setting(0.9, "Adam's decay of the mean.", at_least=0, at_most=1)
+    adam_beta_2: float = setting(0.999, "Adam's decay of the square.", at_least=0, at_most=1)
+    adam_eps: float = setting(1e-8, "Adam's epsilon.", above=0)
+    ratio: str = setting(
+        "own",
+        "Each step's probability over its own old one, fixed before the epochs; or over that of every step in the "
+        "minibatch, taken anew before each.",
+        choices=("own", "pairwise"),
+    )
+    minibatches: str = setting(
+        "shuffled", "Steps in random order, or slices in the order of time.", choices=("shuffled", "consecutive")
+    )
+    delta: str = setting(
+        "discounted",
+        "Temporal differences r + gamma V' - V; or r + V' - V, undiscounted but for the last.",
+        choices=("discounted", "undiscounted"),
+    )
+    value_target: str = setting(
+        "advantage",
+        "What the value learns: advantage plus value (the lambda-return), or the discounted return.",
+        choices=("advantage", "return"),
+    )
+    random_first_steps: int = setting(
+        0, "Steps at the start of an episode on which to act randomly, and which are not learned from.", at_least=0
+    )
+    timeout_bootstraps: bool = setting(True, "Whether an episode cut off by a time limit counts as going on.")
+
+    def validate(self) -> None:
+        if len(self.net_arch) != 2:
+            raise UsageError(f"PPO.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)")
+
+    def __call__(self, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int) -> PPOLearner:
+        return PPOLearner(self, observation_space, action_space, seed)
+
+
+# -------------------------------------------------------------------------------------------------- memory
+
+
+class Arrays(NamedTuple):
+    """All that a PPO policy is."""
+
+    policy: NDArray[Any]
+    """One element of `policy_layout`."""
+
+
+SCRATCH = ("gradient", "room", "values", "old", "advantages", "targets", "order", "batch_taken", "batch_own")
+"""Fields that do not outlive an update."""
+
+
+def policy_layout(shape: NetworkShape, n_steps: int, batch_size: int) -> np.dtype[Any]:
+    weights = (count_weights(shape),)
+    return layout(
+        [
+            ("weights", np.float32, weights),
+            ("mean", np.float32, weights),
+            ("square", np.float32, weights),
+            ("observations", np.float32, (n_steps + 1, shape.inputs)),
+            ("actions", np.int64, (n_steps,)),
+            ("rewards", np.float32, (n_steps,)),
+            ("stream", np.uint64, (4,)),
+            ("collected", np.int64, ()),
+            ("life", np.int64, ()),
+            ("episode", np.int64, ()),
+            ("updates", np.int64, ()),
+            ("shape", np.int64, (4,)),
+            ("learning_rate", np.float32, ()),
+            ("gamma", np.float32, ()),
+            ("gae_lambda", np.float32, ()),
+            ("clip_range", np.float64, ()),
+            ("vf_coef", np.float64, ()),
+            ("ent_coef", np.float64, ()),
+            ("max_norm", np.float32, ()),
+            ("adam_beta_1", np.float32, ()),
+            ("adam_beta_2", np.float32, ()),
+            ("adam_eps", np.float32, ()),
+            ("n_steps", np.int64, ()),
+            ("batch_size", np.int64, ()),
+            ("n_epochs", np.int64, ()),
+            ("random_first_steps", np.int64, ()),
+            ("pairwise", np.bool_, ()),
+            ("shuffles", np.bool_, ()),
+            ("discounts_delta", np.bool_, ()),
+            ("learns_returns", np.bool_, ()),
+            ("timeout_bootstraps", np.bool_, ()),
+            ("gradient", np.float32, weights),
+            ("room", np.float32, (count_activations(shape, batch_size),)),
+            ("values", np.float32, (n_steps + 1,)),
+            ("old", np.float32, (n_steps,)),
+            ("advantages", np.float32, (n_steps,)),
+            ("targets", np.float32, (n_steps,)),
+            ("order", np.int64, (n_steps,)),
+            ("batch_taken", np.int64, (batch_size,)),
+            ("batch_own", np.float32, (5, batch_size)),
+        ]
+    )
+
+
+# Rows of `batch_own`: what each step of a minibatch brings along.
+_PROBABILITY, _OLD, _ADVANTAGE, _TARGET, _WEIGHT = range(5)
+
+
+# ------------------------------------------------------------------------------------------------- kernels
+
+
+@kernel
+def begin_episode(ppo: Arrays) -> None:
+    policy = ppo.policy[0]
+    policy.episode = 0
+    policy.collected = 0
+
+
+@kernel
+def act(ppo: Arrays, observation: NDArray[np.float32]) -> int:
+    """An action drawn from the policy."""
+    policy = ppo.policy[0]
+    shape = network_shape(policy.shape)
+    actions = shape.outputs - 1
+    if policy.episode < policy.random_first_steps:
+        return below(policy.stream, actions)
+    batch = activations(policy.room, shape, policy.batch_size)
+    for k in range(shape.inputs):
+        batch.inputs[0, k] = observation[k]
+    forward(policy.weights, shape, batch, 1)
+    softmax_in_place(batch.outputs, 0, actions)
+    return sample(batch.outputs, 0, actions, policy.stream)
+
+
+@kernel
+def observe(
+    ppo: Arrays,
+    observation: NDArray[np.float32],
+    action: int,
+    reward: float,
+    next_observation: NDArray[np.float32],
+    terminated: bool,
+    truncated: bool,
+) -> None:
+    """Collect the step; update once enough are collected or the episode is over."""
+    policy = ppo.policy[0]
+    t = policy.collected
+    if policy.episode >= policy.random_first_steps:
+        for k in range(observation.size):
+            policy.observations[t, k] = observation[k]
+            policy.observations[t + 1, k] = next_observation[k]
+        policy.actions[t] = action
+        policy.rewards[t] = reward
+        policy.collected += 1
+    policy.life += 1
+    policy.episode += 1
+    over = terminated or truncated
+    if policy.collected > 0 and (over or policy.collected == policy.n_steps):
+        ended = terminated or (truncated and not policy.timeout_bootstraps)
+        update(ppo, ended)
+        policy.collected = 0
+
+
+@kernel
+def update(ppo: Arrays, ended: bool) -> None:
+    """`n_epochs` passes over the collected steps, in minibatches."""
+    policy = ppo.policy[0]
+    steps = policy.collected
+    evaluate(ppo, ended)
+    for t in range(steps):
+        policy.order[t] = t
+    for _ in range(policy.n_epochs):
+        if policy.shuffles:
+            for t in range(steps - 1, 0, -1):
+                other = below(policy.stream, t + 1)
+                policy.order[t], policy.order[other] = policy.order[other], policy.order[t]
+        for first in range(0, steps, policy.batch_size):
+            rows = min(policy.batch_size, steps - first)
+            compute_gradient(ppo, first, rows)
+            if policy.max_norm > 0.0:
+                clip_norm(policy.gradient, policy.max_norm)
+            policy.updates += 1
+            adam(
+                policy.weights,
+                policy.gradient,
+                policy.mean,
+                policy.square,
+                policy.updates,
+                policy.learning_rate,
+                policy.adam_beta_1,
+                policy.adam_beta_2,
+                policy.adam_eps,
+            )
+
+
+@kernel
+def evaluate(ppo: Arrays, ended: bool) -> None:
+    """Before the epochs: values, old probabilities, advantages and value targets of the collected steps."""
+    policy = ppo.policy[0]
+    shape, steps = network_shape(policy.shape), policy.collected
+    actions = shape.outputs - 1
+    batch = activations(policy.room, shape, policy.batch_size)
+    for first in range(0, steps + 1, policy.batch_size):
+        rows = min(policy.batch_size, steps + 1 - first)
+        for i in range(rows):
+            for k in range(shape.inputs):
+                batch.inputs[i, k] = policy.observations[first + i, k]
+        forward(policy.weights, shape, batch, rows)
+        for i in range(rows):
+            policy.values[first + i] = batch.outputs[i, actions]
+            if first + i < steps:
+                softmax_in_place(batch.outputs, i, actions)
+                policy.old[first + i] = batch.outputs[i, policy.actions[first + i]]
+    final_value = np.float32(0.0) if ended else policy.values[steps]
+    generalised_advantages(
+        policy.rewards,
+        policy.values,
+        final_value,
+        steps,
+        policy.gamma,
+        policy.gae_lambda,
+        policy.discounts_delta,
+        policy.advantages,
+    )
+    if policy.learns_returns:
+        discounted_returns(policy.rewards, final_value, steps, policy.gamma, policy.targets)
+    else:
+        for t in range(steps):
+            policy.targets[t] = policy.advantages[t] + policy.values[t]
+
+
+@kernel
+def compute_gradient(ppo: Arrays, first: int, rows: int) -> None:
+    """Gradient of the loss on the steps `order[first : first + rows]`: Equation "PPO loss function"."""
+    policy = ppo.policy[0]
+    shape = network_shape(policy.shape)
+    actions = shape.outputs - 1
+    batch = activations(policy.room, shape, policy.batch_size)
+    own = policy.batch_own
+    for i in range(rows):
+        t = policy.order[first + i]
+        for k in range(shape.inputs):
+            batch.inputs[i, k] = policy.observations[t, k]
+        policy.batch_taken[i] = policy.actions[t]
+        own[_OLD, i], own[_ADVANTAGE, i], own[_TARGET, i] = policy.old[t], policy.advantages[t], policy.targets[t]
+    forward(policy.weights, shape, batch, rows)
+    for i in range(rows):
+        softmax_in_place(batch.outputs, i, actions)
+        own[_PROBABILITY, i] = batch.outputs[i, policy.batch_taken[i]]
+    if policy.pairwise:
+        probabilities = own[_PROBABILITY]
+        policy_weights_pairwise(probabilities, probabilities, own[_ADVANTAGE], rows, policy.clip_range, own[_WEIGHT])
+    else:
+        policy_weights_own(own[_PROBABILITY], own[_OLD], own[_ADVANTAGE], rows, policy.clip_range, own[_WEIGHT])
+    loss_gradient(
+        batch.outputs,
+        policy.batch_taken,
+        own[_WEIGHT],
+        own[_TARGET],
+        rows,
+        policy.vf_coef,
+        policy.ent_coef,
+        batch.gradient_outputs,
+    )
+    backward(policy.weights, shape, batch, rows, policy.gradient)
+
+
+# ---------------------------------------------------------------------------------------------------- face
+
+
+class PPOLearner:
+    """One PPO policy: network, optimiser, the steps collected since the last update, random stream."""
+
+    kernels = LearnerKernels(begin_episode, act, observe)
+
+    def __init__(
+        self, settings: PPO, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
+    ) -> None:
+        inputs, actions = observation_size("PPO", observation_space), action_count("PPO", action_space)
+        self.settings = settings
+        self.shape = NetworkShape(inputs, *settings.net_arch, actions + 1)
+        policy = allocate(policy_layout(self.shape, settings.n_steps, settings.batch_size))
+        fill_settings(policy, settings)
+        policy["shape"] = self.shape
+        policy["max_norm"] = settings.max_grad_norm or 0.0
+        policy["pairwise"] = settings.ratio == "pairwise"
+        policy["shuffles"] = settings.minibatches == "shuffled"
+        policy["discounts_delta"] = settings.delta == "discounted"
+        policy["learns_returns"] = settings.value_target == "return"
+        policy["weights"] = glorot_uniform(self.shape, np.random.default_rng(seed), heads=(actions, 1))
+        policy["stream"] = new_stream(seed)
+        self.arrays = Arrays(policy)
+        self.handle = pack(self.arrays)
+
+    @property
+    def policy(self) -> Any:
+        """The policy's memory by field: `learner.policy["weights"]`."""
+        return self.arrays.policy[0]
+
+    def begin_episode(self) -> None:
+        begin_episode(self.arrays)
+
+    def act(self, observation: NDArray[np.float32]) -> int:
+        return act(self.arrays, observation)
+
+    def observe(
+        self,
+        observation: NDArray[np.float32],
+        action: int,
+        reward: float,
+        next_observation: NDArray[np.float32],
+        terminated: bool,
+        truncated: bool,
+    ) -> None:
+        observe(self.arrays, observation, action, reward, next_observation, terminated, truncated)
+
+    def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
+        batch = new_activations(self.shape, len(observations))
+        batch.inputs[:] = observations
+        forward(self.policy["weights"], self.shape, batch, len(observations))
+        logits = batch.outputs[:, :-1].astype(np.float64)
+        exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return exponentials / exponentials.sum(axis=1, keepdims=True)
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        return copy_fields(self.arrays.policy, skip=SCRATCH)
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        restore_fields(self.arrays.policy, state, skip=SCRATCH)

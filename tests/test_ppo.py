@@ -1,0 +1,206 @@
+"""PPO against PyTorch and closed forms, and on a task it must learn."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+import repertory
+from repertory.episode import EpisodePlayer
+from repertory.kernels.actor_critic import policy_weights_own, policy_weights_pairwise
+from repertory.kernels.advantage import discounted_returns, generalised_advantages
+from repertory.kernels.network import matrices
+from repertory.kernels.optimisers import adam, clip_norm
+from repertory.learners.ppo import PPOLearner, compute_gradient, evaluate
+
+SPACES = (gymnasium.spaces.Box(-1.0, 1.0, (4,)), gymnasium.spaces.Discrete(3))
+
+
+def collected(rng: np.random.Generator, steps: int, **settings: object) -> PPOLearner:
+    """A learner in the middle of an episode, with random steps collected."""
+    learner = repertory.PPO(**settings)(*SPACES, seed=1)
+    learner.begin_episode()
+    observation = rng.normal(size=4).astype(np.float32)
+    for _ in range(steps):
+        following = rng.normal(size=4).astype(np.float32)
+        learner.observe(observation, int(rng.integers(3)), float(rng.normal()), following, False, False)
+        observation = following
+    return learner
+
+
+def torch_outputs(parts: list[torch.Tensor], observations: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+    w1, b1, w2, b2, w3, b3 = parts
+    outputs = torch.relu(torch.relu(torch.tensor(observations) @ w1 + b1) @ w2 + b2) @ w3.T + b3
+    return torch.log_softmax(outputs[:, :-1], dim=1), outputs[:, -1]
+
+
+def torch_parts(learner: PPOLearner) -> list[torch.Tensor]:
+    return [
+        torch.tensor(part.copy(), requires_grad=True) for part in matrices(learner.policy["weights"], learner.shape)
+    ]
+
+
+@pytest.mark.parametrize("ratio", ["own", "pairwise"])
+def test_gradient_equals_torch(ratio: str, rng: np.random.Generator) -> None:
+    steps, clip = 30, 0.1
+    learner = collected(rng, steps, ratio=ratio, batch_size=34)
+    policy = learner.policy
+    evaluate(learner.arrays, False)
+    policy["weights"] += 0.05 * rng.normal(size=policy["weights"].size).astype(np.float32)  # some ratios leave the clip
+    policy["order"][:steps] = rng.permutation(steps)
+    compute_gradient(learner.arrays, 0, steps)
+
+    parts = torch_parts(learner)
+    log_pi, values = torch_outputs(parts, policy["observations"][:steps])
+    log_taken = log_pi[torch.arange(steps), torch.tensor(policy["actions"][:steps])]
+    advantage = torch.tensor(policy["advantages"][:steps])
+    if ratio == "own":
+        rho = log_taken.exp() / torch.tensor(policy["old"][:steps])
+    else:
+        rho = torch.exp(log_taken[None, :] - log_taken.detach()[:, None])
+    surrogate = torch.minimum(advantage * rho, advantage * rho.clamp(1 - clip, 1 + clip)).mean()
+    entropy = -(log_pi.exp() * log_pi).sum(dim=1).mean()
+    value_loss = ((values - torch.tensor(policy["targets"][:steps])) ** 2).mean()
+    (-surrogate + value_loss - 0.01 * entropy).backward()
+    assert ((rho < 1 - clip) | (rho > 1 + clip)).any()  # the clip is under test
+    for ours, theirs in zip(matrices(policy["gradient"], learner.shape), parts, strict=True):
+        assert theirs.grad is not None
+        np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("weights_of", [policy_weights_own, policy_weights_pairwise])
+def test_no_gradient_outside_the_clip_range(weights_of) -> None:
+    """A good action already made more likely, and a bad one already made less likely, pull no further."""
+    old = np.full(2, 0.5, np.float32)
+    advantages = np.array([1.0, -1.0], np.float32)
+    weights = np.full(2, np.nan, np.float32)
+    weights_of(np.array([0.56, 0.44], np.float32), old, advantages, 2, 0.1, weights)
+    assert weights.tolist() == [0.0, 0.0]
+    weights_of(np.array([0.44, 0.56], np.float32), old, advantages, 2, 0.1, weights)
+    assert (weights[0] > 0, weights[1] < 0) == (True, True)
+
+
+def test_pairwise_with_one_step_is_own() -> None:
+    probability, old, advantage = (np.array([x], np.float32) for x in (0.45, 0.44, 2.0))
+    own, pairwise = np.zeros(1, np.float32), np.zeros(1, np.float32)
+    policy_weights_own(probability, old, advantage, 1, 0.1, own)
+    policy_weights_pairwise(probability, old, advantage, 1, 0.1, pairwise)
+    assert own[0] == pairwise[0] > 0
+
+
+def gae(rewards, values, final_value, lambda_: float, discounts: bool = True, gamma: float = 0.99) -> np.ndarray:
+    advantages = np.zeros(len(rewards), np.float32)
+    floats = [np.float32(x) for x in (final_value, gamma, lambda_)]
+    generalised_advantages(rewards, values, floats[0], len(rewards), floats[1], floats[2], discounts, advantages)
+    return advantages
+
+
+def test_gae_equals_its_definition(rng: np.random.Generator) -> None:
+    rewards, values = rng.normal(size=(2, 20)).astype(np.float32)
+    following = np.append(values[1:], 0.7)
+    delta = rewards + 0.99 * following - values
+    expected = [sum((0.99 * 0.95) ** k * delta[t + k] for k in range(20 - t)) for t in range(20)]
+    np.testing.assert_allclose(gae(rewards, values, 0.7, 0.95), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_gae_of_the_released_code_discounts_only_the_last_value(rng: np.random.Generator) -> None:
+    rewards, values = rng.normal(size=(2, 20)).astype(np.float32)
+    delta = rewards + np.append(values[1:], 0.99 * 0.7) - values
+    expected = [sum((0.99 * 0.95) ** k * delta[t + k] for k in range(20 - t)) for t in range(20)]
+    np.testing.assert_allclose(gae(rewards, values, 0.7, 0.95, discounts=False), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_gae_with_lambda_1_is_returns_minus_values_and_with_0_the_temporal_difference(
+    rng: np.random.Generator,
+) -> None:
+    rewards, values = rng.normal(size=(2, 30)).astype(np.float32)
+    returns = np.zeros(30, np.float32)
+    discounted_returns(rewards, np.float32(0.3), 30, np.float32(0.99), returns)
+    np.testing.assert_allclose(gae(rewards, values, 0.3, 1.0), returns - values, rtol=1e-4, atol=1e-5)
+    difference = rewards + np.float32(0.99) * np.append(values[1:], np.float32(0.3)) - values
+    np.testing.assert_allclose(gae(rewards, values, 0.3, 0.0), difference, rtol=1e-4, atol=1e-5)
+
+
+def test_adam_equals_torch(rng: np.random.Generator) -> None:
+    weights = rng.normal(size=500).astype(np.float32)
+    theirs = torch.tensor(weights.copy(), requires_grad=True)
+    optimiser = torch.optim.Adam([theirs], lr=0.01)
+    mean, square = np.zeros_like(weights), np.zeros_like(weights)
+    rates = [np.float32(x) for x in (0.01, 0.9, 0.999, 1e-8)]
+    for step in range(1, 201):
+        gradient = rng.normal(size=500).astype(np.float32)
+        theirs.grad = torch.tensor(gradient)
+        optimiser.step()
+        adam(weights, gradient, mean, square, step, *rates)
+    np.testing.assert_allclose(weights, theirs.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [0.1, 30.0])
+def test_norm_clip_equals_torch(length: float, rng: np.random.Generator) -> None:
+    gradient = rng.normal(size=333).astype(np.float32)
+    gradient *= np.float32(length / np.linalg.norm(gradient))
+    theirs = torch.zeros(333, requires_grad=True)
+    theirs.grad = torch.tensor(gradient.copy())
+    torch.nn.utils.clip_grad_norm_([theirs], 1.0)
+    clip_norm(gradient, np.float32(1.0))
+    np.testing.assert_allclose(gradient, theirs.grad.numpy(), rtol=1e-5)
+
+
+def test_an_update_comes_at_the_episodes_end_or_after_n_steps(rng: np.random.Generator) -> None:
+    learner = collected(rng, 99, n_steps=100, batch_size=34, n_epochs=3)
+    assert learner.policy["updates"] == 0
+    observation = np.zeros(4, np.float32)
+    learner.observe(observation, 0, 0.0, observation, False, False)
+    assert learner.policy["updates"] == 3 * 3  # 100 steps: 34, 34, 32
+    learner.observe(observation, 0, 0.0, observation, True, False)
+    assert learner.policy["updates"] == 3 * 3 + 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "terminated", "bootstraps"),
+    [({}, False, True), ({}, True, False), ({"timeout_bootstraps": False}, False, False)],
+)
+def test_a_timeout_bootstraps_and_a_true_end_does_not(settings: dict, terminated: bool, bootstraps: bool) -> None:
+    learner = repertory.PPO(learning_rate=1e-30, **settings)(*SPACES, seed=1)
+    learner.begin_episode()
+    observation = np.array([1.0, -1.0, 0.5, 0.2], np.float32)
+    learner.observe(observation, 0, 1.0, 2 * observation, terminated, not terminated)
+    policy = learner.policy
+    final = 0.99 * policy["values"][1] if bootstraps else 0.0
+    assert policy["advantages"][0] == pytest.approx(1.0 + final - policy["values"][0], rel=1e-5)
+
+
+def test_random_first_steps_are_not_learned_from(rng: np.random.Generator) -> None:
+    learner = collected(rng, 5, random_first_steps=2)
+    assert learner.policy["collected"] == 3
+
+
+def test_actions_follow_the_probabilities(rng: np.random.Generator) -> None:
+    learner = repertory.PPO()(*SPACES, seed=1)
+    observation = 3 * rng.normal(size=4).astype(np.float32)
+    expected = learner.action_probabilities(observation[None])[0]
+    share = np.bincount([learner.act(observation) for _ in range(20_000)], minlength=3) / 20_000
+    assert share == pytest.approx(expected, abs=0.015)
+    assert expected.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("learning_rate", -1.0), ("batch_size", 0), ("clip_range", 0.0), ("ratio", "theirs"), ("max_grad_norm", 0.0)],
+)
+def test_bad_settings_name_the_field(field: str, value: object) -> None:
+    with pytest.raises(repertory.UsageError, match=rf"PPO\.{field} is .*; valid: "):
+        repertory.PPO(**{field: value})
+
+
+def test_learns_to_balance(cartpole27: repertory.Domain) -> None:
+    """One task of the text profile with the paper's settings."""
+    learner = repertory.PPO()(cartpole27.observation_space, cartpole27.action_space, seed=1)
+    player, steps, returns = EpisodePlayer(cartpole27), 0, []
+    while steps < 300_000:
+        outcome = player.play(13, learner, len(returns))
+        steps += outcome.steps
+        returns.append(outcome.total_reward)
+    assert np.mean(returns[-300:]) > 100
