@@ -15,10 +15,11 @@ help: ## list the targets
 
 install: $(VENV)/.installed ## make .venv and install repertory into it
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+$(VENV)/.made:
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
 
-$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/.made
 	$(PIP_INSTALL) --editable .
 	@touch $@
 

@@ -6,7 +6,7 @@
 ['block', 'task', 'steps', 'episodes']
 """
 
-from repertory.catalogue import domain
+from repertory.catalogue import domain, learner, selector
 from repertory.domains.domain import Domain
 from repertory.domains.registration import register as _register_environments
 from repertory.errors import UsageError
@@ -31,7 +31,9 @@ __all__ = [
     "UCB1Tuned",
     "UsageError",
     "domain",
+    "learner",
     "live",
+    "selector",
 ]
 
 _register_environments()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from repertory.domains.cartpole import CartpoleRules, cartpole27, cartpole125
 from repertory.domains.domain import Domain
+from repertory.domains.pocman import PocmanRules, pocman18
 from repertory.errors import unknown
 from repertory.learners.dqn import DQN
 from repertory.learners.ppo import PPO
@@ -31,6 +32,7 @@ class DomainEntry:
 DOMAINS: dict[str, DomainEntry] = {
     "cartpole27": DomainEntry(CartpoleRules, cartpole27, blocks=675, block_steps=60_000),
     "cartpole125": DomainEntry(CartpoleRules, cartpole125, blocks=675, block_steps=60_000),
+    "pocman18": DomainEntry(PocmanRules, pocman18, blocks=450, block_steps=200_000),
 }
 LEARNERS: dict[str, type[Settings]] = {"dqn": DQN, "ppo": PPO}
 SELECTORS: dict[str, type[Settings]] = {
@@ -47,17 +49,32 @@ def domain(name: str, profile: str = "text", **changes: Any) -> Domain:
     >>> domain("cartpole27", profile="released").distinct_tasks()
     9
     """
-    entry = _find("domain", name, DOMAINS)
-    return entry.build(with_profile(entry.rules, profile).replace_from_text(changes))
+    return build_domain(name, profile, changes)
 
 
 def learner(name: str, profile: str = "text", **changes: Any) -> MakeLearner:
     """A learner's settings by name, under a profile, with single settings changed on top."""
-    return with_profile(_find("learner", name, LEARNERS), profile).replace_from_text(changes)
+    return build_learner(name, profile, changes)
 
 
 def selector(name: str, profile: str = "text", **changes: Any) -> MakeSelector:
     """A selector's settings by name, under a profile, with single settings changed on top."""
+    return build_selector(name, profile, changes)
+
+
+# The same with the changes as a mapping, whatever their names: for command lines and files.
+
+
+def build_domain(name: str, profile: str, changes: Mapping[str, Any]) -> Domain:
+    entry = _find("domain", name, DOMAINS)
+    return entry.build(with_profile(entry.rules, profile).replace_from_text(changes))
+
+
+def build_learner(name: str, profile: str, changes: Mapping[str, Any]) -> MakeLearner:
+    return with_profile(_find("learner", name, LEARNERS), profile).replace_from_text(changes)
+
+
+def build_selector(name: str, profile: str, changes: Mapping[str, Any]) -> MakeSelector:
     return with_profile(_find("selector", name, SELECTORS), profile).replace_from_text(changes)
 
 
@@ -80,6 +97,6 @@ def name_of(component: object) -> str:
 
 
 def _find(kind: str, name: str, entries: dict[str, Any]) -> Any:
-    if name not in entries:
+    if not isinstance(name, str) or name not in entries:
         raise unknown(kind, name, entries)
     return entries[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,6 @@ import typer
 from rich.console import Console
 from typer.exceptions import TyperException
 
-from repertory import catalogue
 from repertory.errors import UsageError, unknown
 
 app = typer.Typer(
@@ -30,14 +28,23 @@ def main() -> None:
     """Run the command; bad input is one line on standard error and exit status 2."""
     try:
         status = app(standalone_mode=False)
-    except (UsageError, TyperException) as error:
+    except (UsageError, TyperException, MemoryError) as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
-        print(f"repertory: {message}", file=sys.stderr)
+        if isinstance(error, MemoryError):
+            message = f"not enough memory for these settings ({message}); try fewer policies or smaller memories"
+        if message:  # there is none after the help text
+            print(f"repertory: {message}", file=sys.stderr)
         sys.exit(USAGE_STATUS)
     except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED_STATUS
+    if status == INTERRUPTED_STATUS:  # Typer turns Ctrl-C into this status
         print("repertory: interrupted", file=sys.stderr)
-        sys.exit(INTERRUPTED_STATUS)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def console() -> Console:
+    """Where output goes. User's text is shown as it is: no markup is read from it."""
+    return Console(markup=False, highlight=False)
 
 
 @app.command()
@@ -72,7 +79,7 @@ def run(
         "blocks": blocks,
         "block_steps": block_steps,
     }
-    run_in_console(plan_from_options(options, set_ or [], config), out, Console())
+    run_in_console(plan_from_options(options, set_ or [], config), out, console())
 
 
 LISTS = ("domains", "learners", "selectors", "profiles")
@@ -84,25 +91,25 @@ def list_(
     name: Annotated[str | None, typer.Argument(help="One of them, to see its settings.")] = None,
 ) -> None:
     """What there is, by name; with a name, its settings and what they mean."""
+    from repertory import catalogue
     from repertory.report.console import profile_table, settings_table
 
     if what not in LISTS:
         raise unknown("list", what, LISTS)
+    screen = console()
     if what == "profiles":
-        Console().print(profile_table(), highlight=False)
+        screen.print(profile_table())
         return
     entries = {
         "domains": {key: entry.rules for key, entry in catalogue.DOMAINS.items()},
         "learners": catalogue.LEARNERS,
         "selectors": catalogue.SELECTORS,
     }[what]
-    console = Console()
     if name is None:
         for key in entries:
-            console.print(key, highlight=False)
-        console.print(f"\nSettings of one: repertory list {what} NAME", style="dim", highlight=False)
+            screen.print(key)
+        screen.print(f"\nSettings of one: repertory list {what} NAME", style="dim")
         return
     if name not in entries:
         raise unknown(what.removesuffix("s"), name, entries)
-    rows = [(field.name, field.default, field.metadata["meaning"]) for field in dataclasses.fields(entries[name])]
-    console.print(settings_table("setting", rows), highlight=False)
+    screen.print(settings_table(entries[name]))

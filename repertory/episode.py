@@ -64,7 +64,9 @@ class EpisodePlayer:
             run_episode = compiled_episode(self._tasks.kernels, learner.kernels)
             return Outcome(*run_episode(self._params[task], self._stage, learner.handle, seed))
         if task not in self._envs:
-            self._envs[task] = self._domain.env(task)
+            env = self._domain.env(task)
+            self._domain.check_spaces(task, env)
+            self._envs[task] = env
         return plain_episode(self._envs[task], learner, seed)
 
     def close(self) -> None:

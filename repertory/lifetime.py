@@ -73,6 +73,10 @@ class Lifetime:
             for monitor in monitors:
                 monitor.episode_ended(tally)
 
+    def close(self) -> None:
+        """Let go of the environments."""
+        self._player.close()
+
     @property
     def blocks(self) -> pd.DataFrame:
         """What has been lived so far."""

@@ -26,6 +26,14 @@ RELEASED: dict[str, dict[str, Any]] = {
         "total_mass": 1.1,
         "pole_moment": 0.05,
     },
+    "PocmanRules": {
+        "reaction_range": 3,
+        "headings": "no reversal",
+        "chase": "axis",
+        "static_adjacency": "always on",
+        "observation_values": "-1 1",
+        "direction_order": "north south west east",
+    },
     "DQN": {
         "exploration_rate": 0.1,
         "random_first_steps": 2,
@@ -62,7 +70,7 @@ def differences(settings_class: type[Settings]) -> list[tuple[str, Any, Any]]:
 
 
 def check_profile(profile: str) -> str:
-    if profile not in PROFILES:
+    if not isinstance(profile, str) or profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
     return profile
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-PURPOSES = ("sequence", "select", "env", "learn")
+PURPOSES = ("sequence", "select", "env", "learn", "assign")
 """Appended to, never reordered: the place of a name is part of every run's identity."""
 
 

@@ -29,6 +29,10 @@ class Selector(Protocol):
     def update(self, task: int, policy: int, total_reward: float, steps: int) -> None:
         """An episode of `task` played by `policy` gave `total_reward` in `steps` steps."""
 
+
+class SavableSelector(Selector, Protocol):
+    """A selector that can be saved and go on later."""
+
     def state_dict(self) -> State:
         """Copies of all that decides the selector's future."""
 
@@ -81,6 +85,13 @@ class UCB1Tuned(Settings):
     initial_value: float | None = setting(
         None, "The average of a pair before its first use; none: an untried pair comes first."
     )
+
+    def validate(self) -> None:
+        if self.average == "per policy episode" and self.optimal_average == UCB1Tuned.optimal_average:
+            raise UsageError(
+                f"UCB1Tuned.optimal_average is {self.optimal_average}; valid with average='per policy episode': "
+                "the best possible return of an episode, such as 200"
+            )
 
     def __call__(self, n_tasks: int, n_policies: int, rng: np.random.Generator) -> UCB1TunedSelector:
         return UCB1TunedSelector(self, n_tasks, n_policies)

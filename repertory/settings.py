@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 from repertory.errors import UsageError, unknown
 
 SettingsType = TypeVar("SettingsType", bound="Settings")
+LARGEST_INTEGER = 2**63 - 1
 
 
 def setting(
@@ -74,13 +75,21 @@ class Settings:
         }
 
 
+def valid_text(settings_class: type[Settings], name: str) -> str:
+    """What a field takes, in words."""
+    field = settings_class.__dataclass_fields__[name]
+    return _range_text(_kinds(typing.get_type_hints(settings_class)[name]), field.metadata)
+
+
 def _coerce(value: Any, hint: Any) -> Any:
     """Take 1 for 1.0, a list for a tuple and a NumPy scalar for its Python value; leave the rest to `_check`."""
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()
     kinds = _kinds(hint)
-    if float in kinds and int not in kinds and type(value) is int:
+    if float in kinds and int not in kinds and type(value) is int and _is_reasonable(value):
         return float(value)
+    if int in kinds and float not in kinds and type(value) is float and value.is_integer() and abs(value) <= 2**53:
+        return int(value)  # 4e5 is a good way to write a memory size
     if tuple in kinds and isinstance(value, list):
         return tuple(value)
     return value
@@ -90,12 +99,15 @@ def _check(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
     kinds = _kinds(hint)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     matches = type(value) in kinds or (value is None and types.NoneType in kinds)
-    if not matches or (isinstance(value, float) and math.isnan(value)):
-        raise UsageError(f"{name} is {value!r}; valid: {_range_text(kinds, limits)}")
+    if isinstance(value, tuple) and tuple in kinds:
+        matches = all(type(element) in _kinds(typing.get_args(hint)[0]) for element in value)
+    numbers = value if isinstance(value, tuple) else (value,) if is_number else ()
+    if not matches or not all(_is_reasonable(number) for number in numbers):
+        raise UsageError(f"{name} is {_shown(value)}; valid: {_range_text(kinds, limits)}")
     within = True
     if limits.get("choices") is not None and isinstance(value, str):
         within = value in limits["choices"]
-    for number in value if isinstance(value, tuple) else [value] if is_number else []:
+    for number in numbers:
         if limits.get("at_least") is not None:
             within &= number >= limits["at_least"]
         if limits.get("above") is not None:
@@ -103,7 +115,17 @@ def _check(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
         if limits.get("at_most") is not None:
             within &= number <= limits["at_most"]
     if not within:
-        raise UsageError(f"{name} is {value!r}; valid: {_range_text(kinds, limits)}")
+        raise UsageError(f"{name} is {_shown(value)}; valid: {_range_text(kinds, limits)}")
+
+
+def _is_reasonable(number: float) -> bool:
+    """Finite, and small enough for a 64-bit integer."""
+    return abs(number) <= LARGEST_INTEGER if isinstance(number, int) else math.isfinite(number)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if not isinstance(value, int) or abs(value) <= LARGEST_INTEGER else "a huge number"
+    return text if len(text) <= 100 else text[:97] + "..."
 
 
 def _range_text(kinds: set[type], limits: Mapping[str, Any]) -> str:
@@ -126,6 +148,8 @@ def _range_text(kinds: set[type], limits: Mapping[str, Any]) -> str:
         if limits.get("at_most") is not None:
             bounds.append(f"at most {limits['at_most']:g}")
         text = " ".join([text, " and ".join(bounds)]).strip()
+        if tuple in kinds:
+            text = f"a list of numbers {' and '.join(bounds)}".strip()
     return f"{text}, or none" if types.NoneType in kinds else text
 
 
@@ -150,10 +174,7 @@ def _parse(name: str, value: Any, hint: Any) -> Any:
         parts = [part for part in text.strip("()[] ").split(",") if part.strip()]
         return tuple(_number(part) for part in parts)
     if int in kinds or float in kinds:
-        number = _number(text)
-        if int in kinds and float not in kinds and isinstance(number, float) and number.is_integer():
-            return int(number)  # 4e5 is a good way to write a memory size
-        return number
+        return _number(text)
     return value
 
 
@@ -161,6 +182,6 @@ def _number(text: str) -> Any:
     for kind in (int, float):
         try:
             return kind(text.strip().replace("_", ""))
-        except ValueError:
+        except (ValueError, OverflowError):
             continue
     return text.strip()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -86,6 +88,14 @@ BAD = {
     "cannot read --config": ["--config", "missing.toml"],
     "Invalid value for '--policies'": ["--policies", "many"],
     "No such option": ["--polices", "3"],
+    "unknown setting of DQN 'profile'": ["--set", "learner.profile=released"],
+    "DQN.net_arch is ('a', 'b')": ["--set", "learner.net_arch=a,b"],
+    "DQN.net_arch is (80.5, 80)": ["--set", "learner.net_arch=80.5,80"],
+    "DQN.learning_starts is 1e+20": ["--set", "learner.learning_starts=1e20"],
+    "DQN.learning_rate is inf": ["--set", "learner.learning_rate=inf"],
+    "DQN.buffer_size is a huge number": ["--set", "learner.buffer_size=" + "9" * 300],
+    "run is 999999999999999999999; valid: a whole number at least 0": ["--run", "9" * 21],
+    "not enough memory for these settings": ["--set", "learner.buffer_size=1e13"],
 }
 
 
@@ -107,11 +117,51 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_odd_values_in_a_config_file(tmp_path: Path) -> None:
+    config = tmp_path / "odd.toml"
+    for content in (
+        '[run]\ndomain = ["cartpole27"]\n',
+        '[run.domain]\nname = "x"\n',
+        '[learner]\nnet_arch = ["80", "80"]\n',
+    ):
+        config.write_text(content)
+        arguments = [a for a in RUN if "domain" not in content or a not in ("--domain", "cartpole27")]
+        result = command(*arguments, "--config", config)
+        assert (result.returncode, result.stderr.count("\n")) == (2, 1), content
+        assert "Traceback" not in result.stderr
+
+
+def test_ctrl_c_says_so_and_keeps_the_blocks_lived(tmp_path: Path) -> None:
+    arguments = [*RUN[:-4], "--blocks", "100000", "--block-steps", "1000", "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from repertory.cli import main; main()", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (tmp_path / "run" / "run.json").exists():
+        time.sleep(0.05)
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _out, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (130, "repertory: interrupted\n")
+    assert len(pd.read_parquet(tmp_path / "run" / "blocks.parquet")) > 10
+    assert not (tmp_path / "run" / "done").exists()
+
+
+def test_a_folder_name_with_markup_is_shown_as_it_is(tmp_path: Path) -> None:
+    result = command(*RUN, "--out", tmp_path / "[bold]x[")
+    assert result.returncode == 0, result.stderr
+    assert "[bold]x[" in result.stdout
+
+
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = command(*RUN, "--out", tmp_path / "file" / "run")
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
     assert "cannot write to" in result.stderr
+    result = command(*RUN, "--out", tmp_path / ("x" * 300))
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -121,8 +171,9 @@ def test_a_folder_without_permission(tmp_path: Path) -> None:
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
 
 
-def test_a_damaged_run_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text("{")
+@pytest.mark.parametrize("content", ["{", "[]", "3", '"x"', "null", '{"settings": null}'])
+def test_a_damaged_run_file_is_named(content: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(content)
     result = command(*RUN, "--out", tmp_path)
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
     assert "run.json cannot be read" in result.stderr

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
@@ -115,6 +118,45 @@ def test_a_restored_learner_goes_on_to_the_bit(rng: np.random.Generator) -> None
             each.observe(observation, 1, 1.0, following, False, False)
     for name, array in learner.state_dict().items():
         assert np.array_equal(array, twin.state_dict()[name]), name
+
+
+def test_a_state_of_other_settings_is_refused_or_leaves_settings_alone(rng: np.random.Generator) -> None:
+    small = lived(rng, 100, buffer_size=300)
+    with pytest.raises(ValueError, match="another size or kind"):
+        repertory.DQN(buffer_size=200)(*SPACES, 1).load_state_dict(small.state_dict())
+    other = repertory.DQN(buffer_size=300, gamma=0.5, batch_size=5)(*SPACES, 1)
+    other.load_state_dict(small.state_dict())
+    assert (other.policy["gamma"], other.policy["batch_size"]) == (np.float32(0.5), 5)
+
+
+def test_a_copy_goes_on_by_itself(rng: np.random.Generator) -> None:
+    learner = lived(rng, 200, learning_starts=50, buffer_size=300)
+    for twin in (copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
+        before = learner.state_dict()
+        twin.observe(np.zeros(4, np.float32), 0, 1.0, np.zeros(4, np.float32), True, False)
+        assert all(np.array_equal(before[name], array) for name, array in learner.state_dict().items())
+        assert twin.policy["life"] == learner.policy["life"] + 1
+
+
+def test_what_does_not_fit_is_refused_at_the_door() -> None:
+    learner = repertory.DQN()(*SPACES, seed=1)
+    good = np.zeros(4, np.float32)
+    with pytest.raises(ValueError, match=r"shape \(8,\); this policy was built for \(4,\)"):
+        learner.observe(np.zeros(8, np.float32), 0, 0.0, good, False, False)
+    with pytest.raises(ValueError, match=r"shape \(2,\)"):
+        learner.act(np.zeros(2, np.float32))
+    with pytest.raises(ValueError, match="action 2 is not one of 0 to 1"):
+        learner.observe(good, 2, 0.0, good, False, False)
+
+
+def test_an_episode_left_without_an_end_does_not_run_into_the_next() -> None:
+    learner = repertory.DQN()(*SPACES, seed=1)
+    for first, second in ((1.0, 2.0), (50.0, 51.0)):
+        learner.begin_episode()
+        observations = np.full((2, 4), [[first], [second]], np.float32)
+        learner.observe(observations[0], 0, 0.0, observations[1], False, False)
+    slots = learner.arrays.replay.slots["observation"][:4, 0]
+    assert slots.tolist() == [1.0, 2.0, 50.0, 51.0]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pandas as pd
 import pytest
@@ -138,6 +139,38 @@ def test_out_keeps_the_record(tmp_path: Path) -> None:
     record = quick(out=tmp_path / "run")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "run" / "blocks.parquet"), record.blocks)
     assert (tmp_path / "run" / "done").exists()
+
+
+def test_a_finished_run_is_not_lived_again(tmp_path: Path) -> None:
+    quick(out=tmp_path / "run")
+    before = (tmp_path / "run" / "blocks.parquet").stat().st_mtime_ns
+    with pytest.raises(repertory.UsageError, match="holds this run, finished"):
+        quick(out=tmp_path / "run")
+    assert (tmp_path / "run" / "blocks.parquet").stat().st_mtime_ns == before
+
+
+def test_code_of_the_users_own_needs_a_folder_of_its_own(tmp_path: Path) -> None:
+    def build(observation_space, action_space, seed: int):
+        return QUICK(observation_space, action_space, seed)
+
+    options = {"policies": 2, "blocks": 2, "block_steps": 200, "out": tmp_path / "run"}
+    repertory.live("cartpole27", build, **options)
+    with pytest.raises(repertory.UsageError, match="may have had other code behind it"):
+        repertory.live("cartpole27", build, **options)
+
+
+def test_what_cannot_be_built_leaves_no_folder(tmp_path: Path) -> None:
+    pendulum = repertory.Domain("pendulum", ("one",), lambda task: gymnasium.make("Pendulum-v1"))
+    with pytest.raises(repertory.UsageError, match="DQN takes actions"):
+        repertory.live(pendulum, QUICK, 1, blocks=1, block_steps=10, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_tasks_with_other_spaces_are_refused() -> None:
+    names = ("CartPole-v1", "Acrobot-v1")
+    mixed = repertory.Domain("mixed", names, lambda task: gymnasium.make(names[task]))
+    with pytest.raises(repertory.UsageError, match="task 1 of mixed has other spaces than task 0"):
+        repertory.live(mixed, QUICK, 1, blocks=30, block_steps=10)
 
 
 def test_another_runs_folder_is_left_alone(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from repertory.kernels.replay import (
     MATCHING,
     TERMINATED,
     WENT_ON,
+    MemoryPlan,
     begin,
     draw,
     held,
@@ -34,8 +35,8 @@ class Memory:
     """The kernels' memory, told episodes of numbered observations; `lived` is all it was told, in order."""
 
     def __init__(self, capacity: int, kind: int = FIFO, sampling: int = EXPERIENCES, protected: int = 0) -> None:
-        self.replay = new_replay(capacity, 1, kind, sampling)
-        self.cursor = new_cursor(capacity, kind, sampling, protected)
+        plan = MemoryPlan(capacity, 1, kind, sampling, protected)
+        self.replay, self.cursor = new_replay(plan), new_cursor(plan)
         self.stream = new_stream(3)
         self.lived: list[Experience] = []
         self.episodes: list[list[Experience]] = []
@@ -201,7 +202,7 @@ def test_matching_draws_uniformly_and_stores_observations_once(rng: np.random.Ge
 
 
 def test_the_papers_memory_is_under_ten_megabytes() -> None:
-    assert sum(array.nbytes for array in new_replay(400_000, 4)) < 10_000_000
+    assert sum(array.nbytes for array in new_replay(MemoryPlan(400_000, 4))) < 10_000_000
 
 
 def test_newest_is_what_a_deque_keeps(rng: np.random.Generator) -> None:

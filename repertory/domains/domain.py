@@ -65,6 +65,14 @@ class Domain:
             raise UsageError(f"task {task} of {self.name} does not exist; valid: 0 to {self.n_tasks - 1}")
         return self.make_env(task)
 
+    def check_spaces(self, task: int, env: gymnasium.Env) -> None:
+        """All tasks of a domain share their spaces: policies are built for one."""
+        if (env.observation_space, env.action_space) != (self.observation_space, self.action_space):
+            raise UsageError(
+                f"task {task} of {self.name} has other spaces than task 0: {env.observation_space}, {env.action_space} "
+                f"against {self.observation_space}, {self.action_space}"
+            )
+
     @cached_property
     def _first_env(self) -> gymnasium.Env:
         return self.env(0)
@@ -77,7 +85,7 @@ class Domain:
     def action_space(self) -> gymnasium.Space:
         return self._first_env.action_space
 
-    def distinct_tasks(self, steps: int = 300) -> int:
+    def distinct_tasks(self, steps: int = 2000) -> int:
         """How many tasks really differ, found by giving every task the same seeds and the same actions.
 
         Tasks that differ only after more than `steps` such steps count as the same.

@@ -1,6 +1,6 @@
 """Gymnasium ids: `gymnasium.make("repertory/Cartpole27-v0", task=5, profile="text")`.
 
-Gymnasium calls `register` by itself when the package is installed; importing repertory is not needed.
+Importing repertory registers them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,11 @@ from typing import Any
 
 import gymnasium
 
-IDS = {"repertory/Cartpole27-v0": "cartpole27", "repertory/Cartpole125-v0": "cartpole125"}
+IDS = {
+    "repertory/Cartpole27-v0": "cartpole27",
+    "repertory/Cartpole125-v0": "cartpole125",
+    "repertory/Pocman18-v0": "pocman18",
+}
 
 
 def register() -> None:

@@ -33,7 +33,7 @@ def read_config(path: Path | None) -> Sections:
     if path is None:
         return {}
     try:
-        content = tomllib.loads(path.read_text())
+        content = tomllib.loads(path.read_bytes().decode())
     except OSError as error:
         raise UsageError(f"cannot read --config {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -73,6 +73,6 @@ def plan_from_options(options: dict[str, Any], assignments: Sequence[str] = (), 
             raise UsageError(f"--{key} is missing; see 'repertory run --help'")
     for component in COMPONENTS:
         section = {**file.get(component, {}), **changes.get(component, {})}
-        build = getattr(catalogue, component)
-        run[component] = build(run[component], run["profile"], **section)
+        build = getattr(catalogue, f"build_{component}")
+        run[component] = build(run[component], run["profile"], section)
     return make_plan(**run)

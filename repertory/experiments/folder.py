@@ -35,48 +35,69 @@ class RunFolder:
         self._done_file = path / "done"
         self.figure_file = path / "lifetime.png"
 
-    def claim(self, settings: dict[str, Any]) -> None:
-        """Make the folder this run's, or fail if it is another's; nothing in it is overwritten then."""
+    def claim(self, settings: dict[str, Any], is_described: bool = True) -> None:
+        """Make the folder this run's, or fail if it is another's; nothing in it is overwritten then.
+
+        A run whose components are the user's own code is not told apart by its settings, so its folder must be new.
+        """
         settings = json.loads(json.dumps(settings))
-        if self._run_file.exists():
-            held = self.settings()
-            if held != settings:
-                raise UsageError(
-                    f"{self.path} holds a run with other settings ({_first_difference(held, settings)}); "
-                    "choose another --out"
-                )
-            return
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            if any(self.path.iterdir()):
-                raise UsageError(f"{self.path} is not empty and holds no run; choose another --out")
-            content = {"settings": settings, "versions": versions()}
-            self._write(self._run_file, lambda path: path.write_text(json.dumps(content, indent=2) + "\n"))
+            if self._run_file.exists():
+                self._check_same(settings, is_described)
+            else:
+                self.path.mkdir(parents=True, exist_ok=True)
+                if any(self.path.iterdir()):
+                    raise UsageError(f"{self.path} is not empty and holds no run; choose another --out")
+                content = {"settings": settings, "versions": versions()}
+                self.write(self._run_file, lambda path: path.write_text(json.dumps(content, indent=2) + "\n"))
+            self.write(self.path / "writable", lambda path: path.write_text(""))
+            (self.path / "writable").unlink()
         except OSError as error:
             raise UsageError(
                 f"cannot write to {self.path}: {error.strerror}; choose another --out or mend its permissions"
             ) from None
 
+    def _check_same(self, settings: dict[str, Any], is_described: bool) -> None:
+        held = self.settings()
+        if held != settings:
+            raise UsageError(
+                f"{self.path} holds a run with other settings ({_first_difference(held, settings)}); "
+                "choose another --out"
+            )
+        if not is_described:
+            raise UsageError(f"{self.path} holds a run that may have had other code behind it; choose another --out")
+
     def settings(self) -> dict[str, Any]:
         try:
-            return json.loads(self._run_file.read_text())["settings"]
-        except (OSError, ValueError, KeyError) as error:
+            settings = json.loads(self._run_file.read_bytes())["settings"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{self._run_file} cannot be read ({error}); choose another --out") from None
+        if not isinstance(settings, dict):
+            raise UsageError(f"{self._run_file} cannot be read (no settings in it); choose another --out")
+        return settings
+
+    def holds_finished(self, settings: dict[str, Any]) -> bool:
+        """Whether this very run is here and over."""
+        return self.is_done and self.settings() == json.loads(json.dumps(settings))
 
     @property
     def is_done(self) -> bool:
-        return self._done_file.exists()
+        try:
+            return self._done_file.exists()
+        except OSError:  # a folder that cannot be looked into; `claim` says so
+            return False
 
     def write_blocks(self, blocks: pd.DataFrame) -> None:
-        self._write(self._blocks_file, lambda path: blocks.to_parquet(path, index=False))
+        self.write(self._blocks_file, lambda path: blocks.to_parquet(path, index=False))
 
     def read_blocks(self) -> pd.DataFrame:
         return pd.read_parquet(self._blocks_file)
 
     def finish(self) -> None:
-        self._write(self._done_file, lambda path: path.write_text(""))
+        self.write(self._done_file, lambda path: path.write_text(""))
 
-    def _write(self, path: Path, write: Callable[[Path], Any]) -> None:
+    def write(self, path: Path, write: Callable[[Path], Any]) -> None:
+        """Write a file under a temporary name, then give it its own."""
         temporary = path.with_name(path.name + ".part")
         write(temporary)
         os.replace(temporary, path)
@@ -84,9 +105,13 @@ class RunFolder:
 
 def versions() -> dict[str, str]:
     """Of Python and the packages that decide results."""
-    return {"python": platform.python_version()} | {
-        package: importlib.metadata.version(package) for package in RECORDED_PACKAGES
-    }
+    found = {"python": platform.python_version()}
+    for package in RECORDED_PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:  # run from source
+            found[package] = "not installed"
+    return found
 
 
 def _first_difference(held: Any, given: Any, name: str = "") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from repertory.record import BlockTally, Record
 from repertory.seeds import generator, policy_seeds
 from repertory.selectors import MakeSelector
 from repertory.sequence import task_sequence
-from repertory.settings import Settings
+from repertory.settings import LARGEST_INTEGER, Settings
 
 SECONDS_BETWEEN_WRITES = 10.0
 
@@ -41,13 +41,13 @@ class Plan:
     def __post_init__(self) -> None:
         for name, smallest in {"policies": 1, "blocks": 1, "block_steps": 1, "seed": 0, "run": 0}.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < smallest:
-                raise UsageError(f"{name} is {value!r}; valid: a whole number at least {smallest}")
+            if isinstance(value, bool) or not isinstance(value, int) or not smallest <= value <= LARGEST_INTEGER:
+                raise UsageError(f"{name} is {str(value)[:30]}; valid: a whole number at least {smallest}")
         check_profile(self.profile)
         self._selector()  # a selector that does not fit the library refuses here, before anything is written
 
     def _selector(self) -> Any:
-        return self.selector(self.domain.n_tasks, self.policies, generator(self.seed, "select", self.run))
+        return self.selector(self.domain.n_tasks, self.policies, generator(self.seed, "assign", self.run))
 
     def lifetime(self) -> Lifetime:
         spaces = (self.domain.observation_space, self.domain.action_space)
@@ -61,6 +61,11 @@ class Plan:
             seed=self.seed,
             run=self.run,
         )
+
+    @property
+    def is_described(self) -> bool:
+        """Whether `settings` tells this plan from all others: not if a component is the user's own code."""
+        return isinstance(self.learner, Settings) and isinstance(self.selector, Settings)
 
     def settings(self) -> dict[str, Any]:
         """For the record of the run: plain values only."""
@@ -99,7 +104,8 @@ def live(
 ) -> Record:
     """Live one lifetime of Lifetime Policy Reuse and return its record.
 
-    `domain`, `learner` and `selector` are objects or names in the catalogue; names are read under `profile`.
+    `domain`, `learner` and `selector` are objects or names in the catalogue; names are read under `profile`, objects
+    are taken as they are.
     `learner` may be settings such as `repertory.DQN()` or any callable `(observation_space, action_space, seed)`
     that returns a learner; `selector` any callable `(n_tasks, n_policies, rng)` that returns a selector. `blocks`
     and `block_steps` are as long as the paper's if not given (675 blocks of 60,000 steps for domains that are not
@@ -138,12 +144,17 @@ def make_plan(
         learner = catalogue.learner(learner, profile)
     if isinstance(selector, str):
         selector = catalogue.selector(selector, profile)
+    for component in (learner, selector):
+        if isinstance(component, type) and issubclass(component, Settings):
+            raise UsageError(f"{component.__name__} is a class; give {component.__name__}()")
+    if not isinstance(domain, Domain):
+        raise UsageError(f"domain is {domain!r}; valid: a repertory.Domain, or a name: {', '.join(catalogue.DOMAINS)}")
     paper = catalogue.DOMAINS.get(domain.name, catalogue.DOMAINS["cartpole27"])
     return Plan(
         domain=domain,
         learner=learner,
         selector=selector,
-        policies=policies,
+        policies=_plain_integer(policies),
         blocks=paper.blocks if blocks is None else blocks,
         block_steps=paper.block_steps if block_steps is None else block_steps,
         seed=seed,
@@ -152,14 +163,31 @@ def make_plan(
     )
 
 
-def live_plan(plan: Plan, out: str | Path | None = None, monitors: Sequence[Monitor] = ()) -> Record:
-    """Live a plan; with `out`, keep its record there."""
+def _plain_integer(value: Any) -> Any:
+    """A NumPy integer as Python's; anything else as it is."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def live_plan(
+    plan: Plan,
+    out: str | Path | None = None,
+    monitors: Sequence[Monitor] = (),
+    finishing: Callable[[Record, RunFolder], None] | None = None,
+) -> Record:
+    """Live a plan; with `out`, keep its record there. `finishing` adds to the folder before it counts as done."""
+    lifetime = plan.lifetime()  # before the folder is claimed: what cannot be built leaves nothing behind
     folder = None if out is None else RunFolder(Path(out))
     if folder is not None:
-        folder.claim(plan.settings())
-    lifetime = plan.lifetime()
-    keepers: list[Monitor] = [] if folder is None else [_Keeper(folder, lifetime)]
-    lifetime.live([*keepers, *monitors])
+        folder.claim(plan.settings(), plan.is_described)
+        if folder.is_done:
+            raise UsageError(f"{out} holds this run, finished; read its blocks.parquet, or choose another folder")
+        monitors = [_Keeper(folder, lifetime), *monitors]
+    try:
+        lifetime.live(monitors)
+    finally:
+        lifetime.close()
+        if folder is not None:
+            folder.write_blocks(lifetime.blocks)
     record = Record(
         blocks=lifetime.blocks,
         settings=plan.settings(),
@@ -167,7 +195,8 @@ def live_plan(plan: Plan, out: str | Path | None = None, monitors: Sequence[Moni
         selector=lifetime.selector,
     )
     if folder is not None:
-        folder.write_blocks(record.blocks)
+        if finishing is not None:
+            finishing(record, folder)
         folder.finish()
     return record
 

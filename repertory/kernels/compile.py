@@ -13,6 +13,7 @@ import hashlib
 import os
 import pickle
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -22,7 +23,6 @@ import llvmlite
 import numba
 import numpy as np
 from numba.core import compiler, serialize
-from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaWarning
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -31,12 +31,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # kernel runs alone or inlined into another. `error_model="numpy"` spares a zero test on every division.
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 
+_types: Any = numba.core.types
+_FLAGS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
+"""Settings of Numba's own that change the code it makes."""
+_CHECKSUM_SIZE = hashlib.sha256().digest_size
+
 
 def kernel(function: Function) -> Function:
     """Compile `function` with Numba, on first call, and keep the machine code on disk for later processes."""
     dispatcher: Any = numba.njit(**OPTIONS)(function)
-    if hasattr(dispatcher, "py_func"):  # a plain function under NUMBA_DISABLE_JIT=1
-        dispatcher._cache = _KernelCache(dispatcher)
+    dispatcher._cache = _KernelCache(function)
     return dispatcher
 
 
@@ -45,7 +49,11 @@ def cache_folder() -> Path:
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "repertory" / "kernels"
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home, as in some containers
+        base = Path(tempfile.gettempdir()) / f"user-{os.getuid()}"
+    return base / "repertory" / "kernels"
 
 
 def fingerprint(function: FunctionType) -> str:
@@ -59,8 +67,8 @@ def fingerprint(function: FunctionType) -> str:
 class _KernelCache:
     """What a Numba dispatcher asks of its cache: load or save the machine code of one signature."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
-        self._function: Any = dispatcher.py_func
+    def __init__(self, function: Any) -> None:
+        self._function = function
         self._fingerprint: str | None = None
 
     @property
@@ -71,32 +79,33 @@ class _KernelCache:
         target_context.refresh()
         path = self._path(signature, target_context.codegen())
         try:
-            payload = path.read_bytes()
+            content = path.read_bytes()
         except OSError:
             return None
-        try:
-            return compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
-        except (pickle.UnpicklingError, EOFError):  # a damaged file is worth a compilation, not a failure
+        checksum, payload = content[:_CHECKSUM_SIZE], content[_CHECKSUM_SIZE:]
+        if hashlib.sha256(payload).digest() != checksum:  # a damaged file is worth a compilation, not a failure
             return None
+        return compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
 
     def save_overload(self, signature: Any, result: Any) -> None:
         if result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
-            import warnings
-
             warnings.warn(f"kernel {self._function.__qualname__} cannot be cached", NumbaWarning, stacklevel=2)
             return
         path = self._path(signature, result.codegen)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write_atomically(path, serialize.dumps(result._reduce()))
+            payload = serialize.dumps(result._reduce())
+            _write_atomically(path, hashlib.sha256(payload).digest() + payload)
         except OSError:  # a read-only home: compile again next time
             return
 
     def _path(self, signature: Any, codegen: Any) -> Path:
         if self._fingerprint is None:  # not at decoration: what a kernel refers to may be defined below it
             self._fingerprint = fingerprint(self._function)
-        versions = (numba.__version__, llvmlite.__version__, np.__version__, sorted(OPTIONS.items()))
-        key = repr((self._fingerprint, str(signature), codegen.magic_tuple(), versions))
+        versions = (numba.__version__, llvmlite.__version__, np.__version__)
+        flags = (sorted(OPTIONS.items()), [getattr(numba.config, flag) for flag in _FLAGS])
+        kinds = [_describe_type(kind) for kind in signature]
+        key = repr((self._fingerprint, kinds, codegen.magic_tuple(), versions, flags))
         name = self._function.__qualname__.rsplit(".", 1)[-1]
         return cache_folder() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:40]}.nbc"
 
@@ -104,6 +113,19 @@ class _KernelCache:
     def enable(self) -> None: ...
     def disable(self) -> None: ...
     def flush(self) -> None: ...
+
+
+def _describe_type(kind: Any) -> str:
+    """A Numba type in full. Its own text leaves out the field names of tuples, which decide what `x.field` means."""
+    if isinstance(kind, _types.BaseNamedTuple):
+        parts = [f"{name}: {_describe_type(part)}" for name, part in zip(kind.fields, kind.types, strict=True)]
+        return f"{kind.instance_class.__module__}.{kind.instance_class.__qualname__}({', '.join(parts)})"
+    if isinstance(kind, _types.BaseTuple):
+        return f"({', '.join(_describe_type(part) for part in kind)})"
+    if isinstance(kind, _types.StructRef):
+        parts = [f"{name}: {_describe_type(part)}" for name, part in kind._fields]
+        return f"{type(kind).__qualname__}({', '.join(parts)})"
+    return str(kind)
 
 
 def _write_atomically(path: Path, payload: bytes) -> None:
@@ -155,8 +177,9 @@ def _describe_value(name: str, value: Any, code: CodeType, seen: set[int]) -> It
     elif isinstance(value, ModuleType):
         yield f"{name} is module {value.__name__}"
         for attribute in sorted(_names(code)):
-            if isinstance(getattr(value, attribute, None), Dispatcher):
-                yield from _describe_value(attribute, getattr(value, attribute), code, seen)
+            used = getattr(value, attribute, None)
+            if used is not None and not isinstance(used, ModuleType) and id(used) not in seen:
+                yield from _describe_value(f"{name}.{attribute}", used, code, seen)
     elif isinstance(value, np.ndarray):
         yield f"{name} is array {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     elif isinstance(value, (bool, int, float, complex, str, bytes, tuple, np.generic, type(None))):

@@ -7,7 +7,7 @@ array field starts on a cache line.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,13 @@ def layout(fields: Sequence[Field]) -> np.dtype[Any]:
             "itemsize": -(-end // CACHE_LINE) * CACHE_LINE,
         }
     )
+
+
+def fill_settings(policy: NDArray[Any], settings: Mapping[str, Any]) -> None:
+    """Write each setting into the field of its name, where there is one."""
+    for name, value in settings.items():
+        if name in (policy.dtype.names or ()):
+            policy[name] = value
 
 
 def allocate(kind: np.dtype[Any]) -> NDArray[Any]:

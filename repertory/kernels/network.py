@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
-from repertory.kernels.product import LANES, add_product, dot
+from repertory.kernels.product import add_product, dot
+from repertory.kernels.vector_math import LANES
 
 Vector = NDArray[np.float32]
 Matrix = NDArray[np.float32]
@@ -93,9 +94,13 @@ def glorot_uniform(shape: NetworkShape, rng: np.random.Generator, heads: tuple[i
     ends = np.cumsum(heads or (shape.outputs,))
     layers = [w1, w2, *(w3[start:end] for start, end in zip([0, *ends], ends, strict=False))]
     for layer in layers:
-        limit = np.sqrt(6.0 / sum(layer.shape))
+        limit = glorot_limit(layer)
         layer[:] = rng.uniform(-limit, limit, layer.shape)
     return weights
+
+
+def glorot_limit(layer: Matrix) -> float:
+    return float(np.sqrt(6.0 / sum(layer.shape)))
 
 
 @kernel

@@ -18,14 +18,23 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
+from repertory.kernels.vector_math import (
+    LANES,
+    VECTOR,
+    as_vector,
+    check_arrays,
+    fma,
+    integer,
+    load_vector,
+    pointer,
+    spread,
+)
 
-LANES = 16
-"""Floats in a vector: the widest registers there are; narrower machines take each in parts."""
-BLOCK_ROWS = 4
-BLOCK_VECTORS = 5
+BLOCKVECTORS = 5
+"""Vectors side by side in a block: with four rows, twenty of the thirty-two registers hold sums."""
+WIDE = BLOCKVECTORS * LANES
 
 Array = NDArray[np.float32]
-_VECTOR = ir.VectorType(ir.FloatType(), LANES)
 
 
 @kernel
@@ -46,27 +55,27 @@ def add_product(
     The arrays are C-contiguous and read by strides, in elements: c[i, j] is at i * c_stride + j, a[i, k] at
     i * a_row + k * a_step, b[k, j] at k * b_stride + j. A transposed a is a matter of strides.
     """
-    wide = columns - columns % (BLOCK_VECTORS * LANES)
+    wide = columns - columns % WIDE
     whole = columns - columns % LANES
     i = 0
     while i < rows:
         at_c, at_a = i * c_stride, i * a_row
         if rows - i >= 4:
-            for j in range(0, wide, 80):
-                _block(4, 5, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
-            for j in range(wide, whole, 16):
+            for j in range(0, wide, WIDE):
+                _block(4, BLOCKVECTORS, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
+            for j in range(wide, whole, LANES):
                 _block(4, 1, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
             done = 4
         elif rows - i >= 2:
-            for j in range(0, wide, 80):
-                _block(2, 5, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
-            for j in range(wide, whole, 16):
+            for j in range(0, wide, WIDE):
+                _block(2, BLOCKVECTORS, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
+            for j in range(wide, whole, LANES):
                 _block(2, 1, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
             done = 2
         else:
-            for j in range(0, wide, 80):
-                _block(1, 5, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
-            for j in range(wide, whole, 16):
+            for j in range(0, wide, WIDE):
+                _block(1, BLOCKVECTORS, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
+            for j in range(wide, whole, LANES):
                 _block(1, 1, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
             done = 1
         for r in range(done):
@@ -120,31 +129,29 @@ def _block(
     """A block of `rows` by `vectors` x LANES of c, both literal, from places `*_at` on."""
     if not (isinstance(rows, types.IntegerLiteral) and isinstance(vectors, types.IntegerLiteral)):
         raise TypingError("a block's size is written in the code")
-    _check_arrays(c, a, b)
+    check_arrays(c, a, b)
     n_rows, n_vectors = rows.literal_value, vectors.literal_value
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        c_base = _pointer(context, builder, signature, arguments, 2, 3)
-        a_base = _pointer(context, builder, signature, arguments, 5, 6)
-        b_base = _pointer(context, builder, signature, arguments, 9, 10)
+        c_base = pointer(context, builder, signature, arguments, 2, 3)
+        a_base = pointer(context, builder, signature, arguments, 5, 6)
+        b_base = pointer(context, builder, signature, arguments, 9, 10)
         c_stride, a_row, a_step, b_stride, steps = (arguments[place] for place in (4, 7, 8, 11, 12))
-        c_rows = [builder.gep(c_base, [builder.mul(c_stride, _integer(r))]) for r in range(n_rows)]
-        a_rows = [builder.gep(a_base, [builder.mul(a_row, _integer(r))]) for r in range(n_rows)]
-        places = [
-            (r, j, builder.gep(c_rows[r], [_integer(j * LANES)])) for r in range(n_rows) for j in range(n_vectors)
-        ]
-        sums = {(r, j): cgutils.alloca_once_value(builder, _load_vector(builder, place)) for r, j, place in places}
+        c_rows = [builder.gep(c_base, [builder.mul(c_stride, integer(r))]) for r in range(n_rows)]
+        a_rows = [builder.gep(a_base, [builder.mul(a_row, integer(r))]) for r in range(n_rows)]
+        places = [(r, j, builder.gep(c_rows[r], [integer(j * LANES)])) for r in range(n_rows) for j in range(n_vectors)]
+        sums = {(r, j): cgutils.alloca_once_value(builder, load_vector(builder, place)) for r, j, place in places}
         with cgutils.for_range(builder, steps) as loop:
             b_row = builder.gep(b_base, [builder.mul(loop.index, b_stride)])
-            b_vectors = [_load_vector(builder, builder.gep(b_row, [_integer(j * LANES)])) for j in range(n_vectors)]
+            b_vectors = [load_vector(builder, builder.gep(b_row, [integer(j * LANES)])) for j in range(n_vectors)]
             a_offset = builder.mul(loop.index, a_step)
             for r in range(n_rows):
-                spread = _spread(builder, builder.load(builder.gep(a_rows[r], [a_offset])))
+                element = spread(builder, builder.load(builder.gep(a_rows[r], [a_offset])))
                 for j in range(n_vectors):
-                    total = _fma(builder, spread, b_vectors[j], builder.load(sums[r, j]))
+                    total = fma(builder, element, b_vectors[j], builder.load(sums[r, j]))
                     builder.store(total, sums[r, j])
         for r, j, place in places:
-            builder.store(builder.load(sums[r, j]), _as_vector(builder, place), align=4)
+            builder.store(builder.load(sums[r, j]), as_vector(builder, place), align=4)
         return context.get_dummy_value()
 
     return types.void(
@@ -156,17 +163,17 @@ def _block(
 @intrinsic
 def _dot_lanes(typing_context: Any, a: Any, a_at: Any, b: Any, b_at: Any, size: Any) -> Any:
     """The part of a dot product that fills whole vectors; `size` is a multiple of LANES."""
-    _check_arrays(a, b)
+    check_arrays(a, b)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        a_base = _pointer(context, builder, signature, arguments, 0, 1)
-        b_base = _pointer(context, builder, signature, arguments, 2, 3)
-        sums = cgutils.alloca_once_value(builder, ir.Constant(_VECTOR, [0.0] * LANES))
-        vectors = builder.udiv(arguments[4], _integer(LANES))
+        a_base = pointer(context, builder, signature, arguments, 0, 1)
+        b_base = pointer(context, builder, signature, arguments, 2, 3)
+        sums = cgutils.alloca_once_value(builder, ir.Constant(VECTOR, [0.0] * LANES))
+        vectors = builder.udiv(arguments[4], integer(LANES))
         with cgutils.for_range(builder, vectors) as loop:
-            offset = builder.mul(loop.index, _integer(LANES))
-            x, y = (_load_vector(builder, builder.gep(base, [offset])) for base in (a_base, b_base))
-            builder.store(_fma(builder, x, y, builder.load(sums)), sums)
+            offset = builder.mul(loop.index, integer(LANES))
+            x, y = (load_vector(builder, builder.gep(base, [offset])) for base in (a_base, b_base))
+            builder.store(fma(builder, x, y, builder.load(sums)), sums)
         lanes = builder.load(sums)
         width = LANES
         while width > 1:
@@ -179,39 +186,3 @@ def _dot_lanes(typing_context: Any, a: Any, a_at: Any, b: Any, b_at: Any, size: 
         return builder.extract_element(lanes, ir.Constant(ir.IntType(32), 0))
 
     return types.float32(a, types.int64, b, types.int64, types.int64), generate
-
-
-def _check_arrays(*arrays: Any) -> None:
-    for array in arrays:
-        if not (isinstance(array, types.Array) and array.dtype == types.float32 and array.layout == "C"):
-            raise TypingError(f"needed: C-contiguous float32 arrays, not {array}")
-
-
-def _integer(value: int) -> Any:
-    return ir.Constant(ir.IntType(64), value)
-
-
-def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, array: int, at: int) -> Any:
-    """Where element `arguments[at]` of the array `arguments[array]` is."""
-    data = context.make_array(signature.args[array])(context, builder, arguments[array]).data
-    return builder.gep(data, [arguments[at]])
-
-
-def _as_vector(builder: Any, pointer: Any) -> Any:
-    return builder.bitcast(pointer, _VECTOR.as_pointer())
-
-
-def _load_vector(builder: Any, pointer: Any) -> Any:
-    return builder.load(_as_vector(builder, pointer), align=4)
-
-
-def _fma(builder: Any, x: Any, y: Any, z: Any) -> Any:
-    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f32"), [x, y, z])
-
-
-def _spread(builder: Any, scalar: Any) -> Any:
-    """A vector that holds `scalar` in every lane."""
-    undefined = ir.Constant(_VECTOR, ir.Undefined)
-    first = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))

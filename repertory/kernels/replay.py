@@ -35,6 +35,7 @@ CUT_OFF = np.uint8(2)
 NO_STEP = np.uint8(3)
 """Only an observation: the one that an episode was cut off at, or one whose own step was not kept."""
 
+WORD_BITS = 16
 LONGEST_EPISODE = 4096
 """Steps of a finished episode that are kept at most."""
 
@@ -46,7 +47,11 @@ LONGEST_EPISODE = 4096
 (WRITTEN, PLACE, START, LENGTH) = range(8, 12)
 # Matching: unused slots, size of the heap, the queue of the newest and its capacity, slot of the running episode.
 (FREE_COUNT, HEAP_COUNT, QUEUE_FIRST, QUEUE_COUNT, PROTECTED, OPEN) = range(12, 18)
-_CURSOR_SIZE = 18
+# Bits of an observation whose elements take two values, 0 if they take more; first steps of an episode not to draw.
+(BITS, LEAD) = range(18, 20)
+CURSOR_SIZE = 20
+FIXED_IN_CURSOR = [CAPACITY, KIND, SAMPLING, PROTECTED, BITS, LEAD]
+"""The places that settings decide."""
 
 
 class Replay(NamedTuple):
@@ -59,9 +64,27 @@ class Replay(NamedTuple):
     """Matching: the random key of each place in the heap."""
 
 
-def new_cursor(capacity: int, kind: int = FIFO, sampling: int = EXPERIENCES, protected: int = 0) -> NDArray[np.int64]:
-    cursor = np.zeros(_CURSOR_SIZE, np.int64)
-    cursor[[CAPACITY, KIND, SAMPLING, PROTECTED]] = capacity, kind, sampling, protected
+class MemoryPlan(NamedTuple):
+    """What decides a memory's arrays and how they are used."""
+
+    capacity: int
+    observation_size: int
+    kind: int = FIFO
+    sampling: int = EXPERIENCES
+    protected: int = 0
+    is_two_valued: bool = False
+    """Whether observations are packed into bits, sixteen to a word."""
+    has_whole_rewards: bool = False
+    """Whether rewards fit a signed byte."""
+    lead: int = 0
+    """With sampling by episodes, first steps of each that are not drawn."""
+
+
+def new_cursor(plan: MemoryPlan) -> NDArray[np.int64]:
+    capacity, kind = plan.capacity, plan.kind
+    cursor = np.zeros(CURSOR_SIZE, np.int64)
+    bits = plan.observation_size if plan.is_two_valued else 0
+    cursor[FIXED_IN_CURSOR] = capacity, kind, plan.sampling, plan.protected, bits, plan.lead
     cursor[OPEN] = -1
     if kind == MATCHING:
         cursor[FREE_COUNT] = slot_count(capacity, kind)
@@ -83,17 +106,19 @@ def slot_count(capacity: int, kind: int) -> int:
     return 2 * capacity + 4
 
 
-def new_replay(capacity: int, observation_size: int, kind: int = FIFO, sampling: int = EXPERIENCES) -> Replay:
-    slot = np.dtype(
-        [("observation", np.float32, (observation_size,)), ("reward", np.float32), ("action", "u1"), ("ending", "u1")]
-    )
+def new_replay(plan: MemoryPlan) -> Replay:
+    capacity, kind = plan.capacity, plan.kind
+    words = -(-plan.observation_size // WORD_BITS)
+    observation = (np.uint16, (words,)) if plan.is_two_valued else (np.float32, (plan.observation_size,))
+    reward = np.int8 if plan.has_whole_rewards else np.float32
+    slot = np.dtype([("observation", *observation), ("reward", reward), ("action", "u1"), ("ending", "u1")])
     slots = slot_count(capacity, kind)
     places, keys = np.zeros(1, np.int32), np.zeros(1, np.float64)
     if kind == MATCHING:
         places = np.zeros(3 * slots + 2 * capacity + 2, np.int32)
         places[2 * slots : 3 * slots] = np.arange(slots)[::-1]
         keys = np.zeros(capacity + 1, np.float64)
-    elif sampling == EPISODES:
+    elif plan.sampling == EPISODES:
         places = np.zeros(2 * (capacity + 1), np.int32)
     return Replay(np.zeros(slots, slot), places, keys)
 
@@ -110,8 +135,10 @@ def begin(replay: Replay, cursor: NDArray[np.int64]) -> None:
         if cursor[OPEN] >= 0:  # the last episode was left without an end
             _release(replay, cursor, cursor[OPEN])
             cursor[OPEN] = -1
-    elif cursor[SAMPLING] == EPISODES:
-        _begin_in_ring(replay, cursor)
+    else:
+        _close_dangling(replay, cursor)
+        if cursor[SAMPLING] == EPISODES:
+            _begin_in_ring(replay, cursor)
 
 
 @kernel
@@ -142,12 +169,10 @@ def store(
     slot.ending = ending
     # What followed is written ahead of its own step, so that this one can be replayed at once. If the episode goes
     # on, its next step will write the same observation there again.
-    for i in range(observation_t.size):
-        slot.observation[i] = observation_t[i]
+    _write(slot.observation, observation_t, cursor[BITS])
     if there != here:
         following = replay.slots[there]
-        for i in range(observation_t1.size):
-            following.observation[i] = observation_t1[i]
+        _write(following.observation, observation_t1, cursor[BITS])
         if ending == CUT_OFF:
             following.ending = NO_STEP
     if cursor[KIND] == MATCHING:
@@ -170,7 +195,8 @@ def draw(replay: Replay, cursor: NDArray[np.int64], stream: Stream) -> int:
         if cursor[KIND] == FIFO:
             entry = (cursor[FIRST_EPISODE] + entry) % (cursor[CAPACITY] + 1)
         start, length = replay.places[entry], replay.places[cursor[CAPACITY] + 1 + entry]
-        return (start + below(stream, length)) % replay.slots.size
+        lead = cursor[LEAD] if length > cursor[LEAD] else 0
+        return (start + lead + below(stream, length - lead)) % replay.slots.size
     if cursor[KIND] == MATCHING:
         return _draw_from_pool(replay, cursor, stream)
     return _draw_from_ring(replay, cursor, stream)
@@ -185,7 +211,70 @@ def slot_after(replay: Replay, cursor: NDArray[np.int64], slot: int) -> int:
     return 0 if slot == replay.slots.size else slot
 
 
+@kernel
+def steps_before(replay: Replay, cursor: NDArray[np.int64], slot: int, at_most: int) -> int:
+    """How many steps of the same episode stand right before a slot, up to `at_most`; not under matching."""
+    size = replay.slots.size
+    edge = (cursor[HEAD] - cursor[USED]) % size
+    count = 0
+    while count < at_most:
+        is_first = slot == edge if cursor[KIND] == FIFO else slot % (size // 2) == 0
+        slot = (slot - 1) % size
+        if is_first or replay.slots[slot].ending != WENT_ON:
+            break
+        count += 1
+    return count
+
+
+@kernel
+def read_observation(
+    replay: Replay,
+    cursor: NDArray[np.int64],
+    slot: int,
+    low: np.float32,
+    high: np.float32,
+    rows: NDArray[np.float32],
+    row: int,
+) -> None:
+    """Write a slot's observation into a row of a matrix; bits stand for `low` and `high`."""
+    stored = replay.slots[slot].observation
+    if cursor[BITS] > 0:
+        for k in range(cursor[BITS]):
+            bit = (np.int64(stored[k // WORD_BITS]) >> (k % WORD_BITS)) & 1
+            rows[row, k] = high if bit == 1 else low
+    else:
+        for k in range(rows.shape[1]):
+            rows[row, k] = stored[k]
+
+
+@kernel
+def _write(stored: NDArray[Any], observation: NDArray[np.float32], bits: int) -> None:
+    if bits > 0:
+        for first in range(0, bits, WORD_BITS):
+            word = 0
+            for k in range(first, min(first + WORD_BITS, bits)):
+                if observation[k] > 0.0:
+                    word |= 1 << (k - first)
+            stored[first // WORD_BITS] = word
+    else:
+        for k in range(observation.size):
+            stored[k] = observation[k]
+
+
 # ---------------------------------------------------------------------------------------------------- ring
+
+
+@kernel
+def _close_dangling(replay: Replay, cursor: NDArray[np.int64]) -> None:
+    """If the last episode was left without an end, keep what followed its last step from being written over."""
+    last = (cursor[HEAD] - 1) % replay.slots.size
+    if cursor[USED] > 0 and replay.slots[last].ending == WENT_ON:
+        while cursor[USED] > replay.slots.size - 3:
+            _forget_oldest(replay, cursor)
+        replay.slots[last].ending = CUT_OFF
+        replay.slots[cursor[HEAD]].ending = NO_STEP
+        cursor[HEAD] = slot_after(replay, cursor, cursor[HEAD])
+        cursor[USED] += 1
 
 
 @kernel
@@ -277,6 +366,8 @@ def _room_in_pass(cursor: NDArray[np.int64]) -> tuple[int, int]:
 def _finish_episode(replay: Replay, cursor: NDArray[np.int64], keeps_last: bool) -> None:
     """Only now can the episode be drawn, in the place of an older one."""
     table, place, length = cursor[CAPACITY] + 1, cursor[PLACE], cursor[LENGTH]
+    if keeps_last:
+        replay.slots[cursor[START] + length].ending = NO_STEP
     if place < cursor[EPISODE_COUNT]:
         cursor[HELD] -= replay.places[table + place]
     else:

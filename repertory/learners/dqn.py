@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,11 +10,13 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.domains.spaces import TwoValued
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
 from repertory.kernels.handle import pack
-from repertory.kernels.memory import allocate, layout
+from repertory.kernels.memory import allocate, fill_settings, layout
 from repertory.kernels.network import (
+    Matrix,
     NetworkShape,
     activations,
     argmax,
@@ -29,26 +31,30 @@ from repertory.kernels.network import (
 from repertory.kernels.optimisers import adadelta
 from repertory.kernels.random import below, new_stream, uniform
 from repertory.kernels.replay import (
+    CURSOR_SIZE,
     CUT_OFF,
     EPISODES,
     EXPERIENCES,
     FIFO,
     FINISHED_EPISODES,
+    FIXED_IN_CURSOR,
     MATCHING,
     TERMINATED,
     WENT_ON,
+    MemoryPlan,
     Replay,
     begin,
     draw,
     held,
     new_cursor,
     new_replay,
+    read_observation,
     slot_after,
     store,
 )
+from repertory.learners.face import CompiledPolicy, restore
 from repertory.learners.protocol import LearnerKernels
-from repertory.learners.spaces import action_count, observation_size
-from repertory.learners.state import copy_fields, fill_settings, restore, restore_fields
+from repertory.learners.spaces import action_count, observation_size, value_range
 from repertory.settings import Settings, setting
 
 # ------------------------------------------------------------------------------------------------ settings
@@ -89,19 +95,20 @@ class DQN(Settings):
     protected: int = setting(0, "Newest experiences that distribution matching always keeps.", at_least=0)
 
     def validate(self) -> None:
+        name = type(self).__name__
         if self.buffer_size < self.batch_size:
             raise UsageError(
-                f"DQN.buffer_size is {self.buffer_size}; valid: at least batch_size, which is {self.batch_size}"
+                f"{name}.buffer_size is {self.buffer_size}; valid: at least batch_size, which is {self.batch_size}"
             )
         needed = {"finished-episodes": "episodes", "distribution-matching": "experiences"}.get(self.memory)
         if needed not in (None, self.sampling):
-            raise UsageError(f"DQN.sampling is '{self.sampling}'; valid with memory='{self.memory}': '{needed}'")
+            raise UsageError(f"{name}.sampling is '{self.sampling}'; valid with memory='{self.memory}': '{needed}'")
         if self.protected and self.memory != "distribution-matching":
-            raise UsageError(f"DQN.protected is {self.protected}; valid: 0, unless memory='distribution-matching'")
+            raise UsageError(f"{name}.protected is {self.protected}; valid: 0, unless memory='distribution-matching'")
         if self.protected >= self.buffer_size:
-            raise UsageError(f"DQN.protected is {self.protected}; valid: below buffer_size, {self.buffer_size}")
+            raise UsageError(f"{name}.protected is {self.protected}; valid: below buffer_size, {self.buffer_size}")
         if len(self.net_arch) != 2:
-            raise UsageError(f"DQN.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)")
+            raise UsageError(f"{name}.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)")
 
     def __call__(self, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int) -> DQNLearner:
         return DQNLearner(self, observation_space, action_space, seed)
@@ -118,10 +125,6 @@ class Arrays(NamedTuple):
     replay: Replay
 
 
-SCRATCH = ("gradient", "acting", "online", "target", "drawn")
-"""Fields that do not outlive an update."""
-
-
 def policy_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
     weights = (count_weights(shape),)
     batch = (count_activations(shape, batch_size),)
@@ -132,7 +135,7 @@ def policy_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
             ("square_average", np.float32, weights),
             ("step_average", np.float32, weights),
             ("stream", np.uint64, (4,)),
-            ("cursor", np.int64, (len(new_cursor(1)),)),
+            ("cursor", np.int64, (CURSOR_SIZE,)),
             ("life", np.int64, ()),
             ("episode", np.int64, ()),
             ("updates", np.int64, ()),
@@ -142,6 +145,8 @@ def policy_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
             ("optimizer_eps", np.float32, ()),
             ("max_grad_value", np.float32, ()),
             ("gamma", np.float32, ()),
+            ("low", np.float32, ()),
+            ("high", np.float32, ()),
             ("exploration_rate", np.float64, ()),
             ("batch_size", np.int64, ()),
             ("learning_starts", np.int64, ()),
@@ -183,77 +188,91 @@ def act(dqn: Arrays, observation: NDArray[np.float32]) -> int:
     return argmax(batch.outputs, 0)
 
 
-@kernel
-def observe(
-    dqn: Arrays,
-    observation: NDArray[np.float32],
-    action: int,
-    reward: float,
-    next_observation: NDArray[np.float32],
-    terminated: bool,
-    truncated: bool,
-) -> None:
-    """Store the step; every `train_freq` steps update; every `target_update_interval` copy the target."""
-    policy = dqn.policy[0]
-    ending = WENT_ON
-    if terminated or (truncated and not policy.timeout_bootstraps):
-        ending = TERMINATED
-    elif truncated:
-        ending = CUT_OFF
-    store(dqn.replay, policy.cursor, policy.stream, observation, action, reward, next_observation, ending)
-    policy.life += 1
-    policy.episode += 1
-    ready = policy.life >= policy.learning_starts and held(policy.cursor) >= policy.batch_size
-    if ready and policy.life % policy.train_freq == 0:
-        for i in range(policy.batch_size):
-            policy.drawn[i] = draw(dqn.replay, policy.cursor, policy.stream)
-        update(dqn)
-    if policy.life % policy.target_update_interval == 0:
-        policy.target_weights[:] = policy.weights
+def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]:
+    """The step shared by DQN and its recurrent kin, around the gradient that tells them apart."""
 
+    @kernel
+    def update(dqn: Any) -> None:
+        """One gradient step on the experiences in `drawn`."""
+        policy = dqn.policy[0]
+        compute_gradient(dqn)
+        adadelta(
+            policy.weights,
+            policy.gradient,
+            policy.square_average,
+            policy.step_average,
+            policy.learning_rate,
+            policy.rho,
+            policy.optimizer_eps,
+            policy.max_grad_value,
+        )
+        policy.updates += 1
 
-@kernel
-def update(dqn: Arrays) -> None:
-    """One gradient step on the experiences in `drawn`: Equation "DRQN loss function"."""
-    policy = dqn.policy[0]
-    compute_gradient(dqn)
-    adadelta(
-        policy.weights,
-        policy.gradient,
-        policy.square_average,
-        policy.step_average,
-        policy.learning_rate,
-        policy.rho,
-        policy.optimizer_eps,
-        policy.max_grad_value,
-    )
-    policy.updates += 1
+    @kernel
+    def observe(
+        dqn: Any,
+        observation: NDArray[np.float32],
+        action: int,
+        reward: float,
+        next_observation: NDArray[np.float32],
+        terminated: bool,
+        truncated: bool,
+    ) -> None:
+        """Store the step; every `train_freq` steps update; every `target_update_interval` copy the target."""
+        policy = dqn.policy[0]
+        ending = WENT_ON
+        if terminated or (truncated and not policy.timeout_bootstraps):
+            ending = TERMINATED
+        elif truncated:
+            ending = CUT_OFF
+        store(dqn.replay, policy.cursor, policy.stream, observation, action, reward, next_observation, ending)
+        policy.life += 1
+        policy.episode += 1
+        ready = policy.life >= policy.learning_starts and held(policy.cursor) >= policy.batch_size
+        if ready and policy.life % policy.train_freq == 0:
+            for i in range(policy.batch_size):
+                policy.drawn[i] = draw(dqn.replay, policy.cursor, policy.stream)
+            update(dqn)
+        if policy.life % policy.target_update_interval == 0:
+            policy.target_weights[:] = policy.weights
+
+    return observe
 
 
 @kernel
 def compute_gradient(dqn: Arrays) -> None:
-    """Gradient of the mean over batch and actions of (target - Q)^2, the error of actions not taken being 0."""
-    policy, slots = dqn.policy[0], dqn.replay.slots
+    """Gradient of the loss on the experiences in `drawn`: Equation "DRQN loss function"."""
+    policy, replay, cursor = dqn.policy[0], dqn.replay, dqn.policy[0].cursor
     shape, rows = network_shape(policy.shape), policy.batch_size
     online, target = activations(policy.online, shape, rows), activations(policy.target, shape, rows)
     for i in range(rows):
-        here = slots[policy.drawn[i]]
-        there = slots[slot_after(dqn.replay, policy.cursor, policy.drawn[i])]
-        for k in range(shape.inputs):
-            online.inputs[i, k] = here.observation[k]
-            target.inputs[i, k] = there.observation[k]
+        slot = policy.drawn[i]
+        after = slot_after(replay, cursor, slot)
+        read_observation(replay, cursor, slot, policy.low, policy.high, online.inputs, i)
+        read_observation(replay, cursor, after, policy.low, policy.high, target.inputs, i)
     forward(policy.weights, shape, online, rows)
     forward(policy.target_weights, shape, target, rows)
-    scale = np.float32(2.0) / np.float32(rows * shape.outputs)
-    for i in range(rows):
-        slot = slots[policy.drawn[i]]
-        target_t = slot.reward
-        if slot.ending != TERMINATED:
-            target_t += policy.gamma * target.outputs[i, argmax(target.outputs, i)]
-        for a in range(shape.outputs):
-            error_t = online.outputs[i, a] - target_t if a == slot.action else np.float32(0.0)
-            online.gradient_outputs[i, a] = scale * error_t
+    temporal_differences(dqn, online.outputs, target.outputs, online.gradient_outputs)
     backward(policy.weights, shape, online, rows, policy.gradient)
+
+
+@kernel
+def temporal_differences(dqn: Any, q_t: Matrix, target_q_t1: Matrix, gradient: Matrix) -> None:
+    """Gradient, in q_t, of the mean over batch and actions of (target - Q)^2; actions not taken have no error."""
+    policy = dqn.policy[0]
+    rows, actions = policy.batch_size, q_t.shape[1]
+    scale = np.float32(2.0) / np.float32(rows * actions)
+    for i in range(rows):
+        slot = dqn.replay.slots[policy.drawn[i]]
+        target_t = np.float32(slot.reward)
+        if slot.ending != TERMINATED:
+            target_t += policy.gamma * target_q_t1[i, argmax(target_q_t1, i)]
+        for a in range(actions):
+            error_t = q_t[i, a] - target_t if a == slot.action else np.float32(0.0)
+            gradient[i, a] = scale * error_t
+
+
+observe = make_observe(compute_gradient)
 
 
 # ---------------------------------------------------------------------------------------------------- face
@@ -262,81 +281,89 @@ def compute_gradient(dqn: Arrays) -> None:
 class TaskMemory(NamedTuple):
     """The memory of a task that is not being played."""
 
-    arrays: Arrays
-    handle: Any
+    replay: Replay
     cursor: NDArray[np.int64]
 
 
-def _memory_kind(settings: DQN) -> tuple[int, int]:
-    """Kind and sampling as the kernels count them."""
-    kind = {"finished-episodes": FINISHED_EPISODES, "distribution-matching": MATCHING}.get(settings.memory, FIFO)
-    return kind, EPISODES if settings.sampling == "episodes" else EXPERIENCES
+def memory_plan(settings: DQN, observation_space: gymnasium.Space, lead: int = 0) -> MemoryPlan:
+    """The replay memory that settings ask for; observations of two values are packed into bits."""
+    is_two_valued = isinstance(observation_space, TwoValued)
+    return MemoryPlan(
+        capacity=settings.buffer_size,
+        observation_size=observation_size(type(settings).__name__, observation_space),
+        kind={"finished-episodes": FINISHED_EPISODES, "distribution-matching": MATCHING}.get(settings.memory, FIFO),
+        sampling=EPISODES if settings.sampling == "episodes" else EXPERIENCES,
+        protected=settings.protected,
+        is_two_valued=is_two_valued,
+        has_whole_rewards=isinstance(observation_space, TwoValued) and observation_space.whole_rewards,
+        lead=lead,
+    )
 
 
-class DQNLearner:
+class DQNLearner(CompiledPolicy):
     """One DQN policy: network, target network, optimiser, replay memory, random stream."""
 
     kernels = LearnerKernels(begin_episode, act, observe)
+    state_fields = (
+        *("weights", "target_weights", "square_average", "step_average", "stream", "cursor"),
+        *("life", "episode", "updates"),
+    )
 
     def __init__(
         self, settings: DQN, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
     ) -> None:
-        inputs = observation_size("DQN", observation_space)
+        inputs, actions = observation_size("DQN", observation_space), action_count("DQN", action_space)
+        self.shape = NetworkShape(inputs, *settings.net_arch, actions)
+        weights = glorot_uniform(self.shape, np.random.default_rng(seed))
+        layout = policy_layout(self.shape, settings.batch_size)
+        self._build(settings, layout, weights, observation_space, actions, seed)
+
+    def _build(
+        self,
+        settings: DQN,
+        policy_layout: np.dtype[Any],
+        weights: NDArray[np.float32],
+        observation_space: gymnasium.Space,
+        actions: int,
+        seed: int,
+    ) -> None:
+        """What does not depend on the network."""
         self.settings = settings
-        self.shape = NetworkShape(inputs, *settings.net_arch, action_count("DQN", action_space))
-        policy = allocate(policy_layout(self.shape, settings.batch_size))
-        fill_settings(policy, settings)
-        policy["shape"] = self.shape
-        policy["weights"] = policy["target_weights"] = glorot_uniform(self.shape, np.random.default_rng(seed))
-        policy["stream"] = new_stream(seed)
-        policy["cursor"] = self._new_cursor()
-        self.arrays = Arrays(policy, self._new_replay())
-        self.handle = pack(self.arrays)
+        self._observation_space = observation_space
         self._task = 0
         self._other_tasks: dict[int, TaskMemory] = {}
+        policy = allocate(policy_layout)
+        fill_settings(policy, settings.as_dict())
+        policy["shape"] = self.shape
+        policy["low"], policy["high"] = value_range(observation_space)
+        policy["weights"] = policy["target_weights"] = weights
+        policy["stream"] = new_stream(seed)
+        policy["cursor"] = self._new_cursor()
+        super().__init__(Arrays(policy, self._new_replay()), self.shape.inputs, actions)
 
     def begin_task(self, task: int) -> None:
         """Under task matching, put the task's own memory in the place of the last task's."""
         if self.settings.memory != "task-matching" or task == self._task:
             return
         cursor = self.policy["cursor"]
-        self._other_tasks[self._task] = TaskMemory(self.arrays, self.handle, cursor.copy())
-        if task in self._other_tasks:
-            self.arrays, self.handle, saved_cursor = self._other_tasks.pop(task)
-        else:
-            self.arrays = Arrays(self.arrays.policy, self._new_replay())
-            self.handle, saved_cursor = pack(self.arrays), self._new_cursor()
-        cursor[:] = saved_cursor
+        self._other_tasks[self._task] = TaskMemory(self.arrays.replay, cursor.copy())
+        memory = self._other_tasks.pop(task, None)
+        if memory is None:
+            memory = TaskMemory(self._new_replay(), self._new_cursor())
+        cursor[:] = memory.cursor
+        self.arrays = Arrays(self.arrays.policy, memory.replay)
+        self.handle = pack(self.arrays)
         self._task = task
 
+    def memory_plan(self) -> MemoryPlan:
+        """What the replay memory of each task is like."""
+        return memory_plan(self.settings, self._observation_space)
+
     def _new_cursor(self) -> NDArray[np.int64]:
-        settings = self.settings
-        return new_cursor(settings.buffer_size, *_memory_kind(settings), settings.protected)
+        return new_cursor(self.memory_plan())
 
     def _new_replay(self) -> Replay:
-        return new_replay(self.settings.buffer_size, self.shape.inputs, *_memory_kind(self.settings))
-
-    @property
-    def policy(self) -> Any:
-        """The policy's memory by field: `learner.policy["weights"]`."""
-        return self.arrays.policy[0]
-
-    def begin_episode(self) -> None:
-        begin_episode(self.arrays)
-
-    def act(self, observation: NDArray[np.float32]) -> int:
-        return act(self.arrays, observation)
-
-    def observe(
-        self,
-        observation: NDArray[np.float32],
-        action: int,
-        reward: float,
-        next_observation: NDArray[np.float32],
-        terminated: bool,
-        truncated: bool,
-    ) -> None:
-        observe(self.arrays, observation, action, reward, next_observation, terminated, truncated)
+        return new_replay(self.memory_plan())
 
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action, for each row of observations."""
@@ -353,26 +380,28 @@ class DQNLearner:
         return probabilities
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        state = copy_fields(self.arrays.policy, skip=SCRATCH) | {"task": np.array(self._task)}
-        state |= {f"replay.{name}": array.copy() for name, array in self.arrays.replay._asdict().items()}
-        for task, memory in self._other_tasks.items():
+        state = super().state_dict() | {"task": np.array(self._task)}
+        memories = {self._task: TaskMemory(self.arrays.replay, self.policy["cursor"])} | self._other_tasks
+        for task, memory in memories.items():
             state[f"task {task}.cursor"] = memory.cursor.copy()
-            for name, array in memory.arrays.replay._asdict().items():
+            for name, array in memory.replay._asdict().items():
                 state[f"task {task}.{name}"] = array.copy()
         return state
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         fields = dict(state)
-        task = int(fields.pop("task"))
-        others = sorted({int(name.split()[1].split(".")[0]) for name in fields if name.startswith("task ")})
-        self._other_tasks = {}
-        for other in others:
-            replay = self._new_replay()
-            for name, array in replay._asdict().items():
-                restore(array, fields.pop(f"task {other}.{name}"), name)
-            arrays = Arrays(self.arrays.policy, replay)
-            self._other_tasks[other] = TaskMemory(arrays, pack(arrays), fields.pop(f"task {other}.cursor").copy())
-        for name, array in self.arrays.replay._asdict().items():
-            restore(array, fields.pop(f"replay.{name}"), name)
-        restore_fields(self.arrays.policy, fields, skip=SCRATCH)
-        self._task = task
+        current = int(fields.pop("task"))
+        memories = {}
+        for name in [name for name in fields if name.startswith("task ") and name.endswith(".cursor")]:
+            memory = TaskMemory(self._new_replay(), self._new_cursor())
+            prefix = name.removesuffix("cursor")
+            if not np.array_equal(fields[name][FIXED_IN_CURSOR], memory.cursor[FIXED_IN_CURSOR]):
+                raise ValueError("the state has a replay memory of another size or kind than this learner")
+            restore(memory.cursor, fields.pop(name), name)
+            for part, array in memory.replay._asdict().items():
+                restore(array, fields.pop(prefix + part), prefix + part)
+            memories[int(prefix[len("task ") : -1])] = memory
+        super().load_state_dict(fields)
+        self.arrays = Arrays(self.arrays.policy, memories.pop(current).replay)
+        self.handle = pack(self.arrays)
+        self._task, self._other_tasks = current, memories

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,8 +19,7 @@ from repertory.kernels.actor_critic import (
 )
 from repertory.kernels.advantage import discounted_returns, generalised_advantages
 from repertory.kernels.compile import kernel
-from repertory.kernels.handle import pack
-from repertory.kernels.memory import allocate, layout
+from repertory.kernels.memory import allocate, fill_settings, layout
 from repertory.kernels.network import (
     NetworkShape,
     activations,
@@ -35,9 +33,9 @@ from repertory.kernels.network import (
 )
 from repertory.kernels.optimisers import adam, clip_norm
 from repertory.kernels.random import below, new_stream
+from repertory.learners.face import CompiledPolicy
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.spaces import action_count, observation_size
-from repertory.learners.state import copy_fields, fill_settings, restore_fields
 from repertory.settings import Settings, setting
 
 # ------------------------------------------------------------------------------------------------ settings
@@ -101,10 +99,6 @@ class Arrays(NamedTuple):
 
     policy: NDArray[Any]
     """One element of `policy_layout`."""
-
-
-SCRATCH = ("gradient", "room", "values", "old", "advantages", "targets", "order", "batch_taken", "batch_own")
-"""Fields that do not outlive an update."""
 
 
 def policy_layout(shape: NetworkShape, n_steps: int, batch_size: int) -> np.dtype[Any]:
@@ -321,10 +315,14 @@ def compute_gradient(ppo: Arrays, first: int, rows: int) -> None:
 # ---------------------------------------------------------------------------------------------------- face
 
 
-class PPOLearner:
+class PPOLearner(CompiledPolicy):
     """One PPO policy: network, optimiser, the steps collected since the last update, random stream."""
 
     kernels = LearnerKernels(begin_episode, act, observe)
+    state_fields = (
+        *("weights", "mean", "square", "observations", "actions", "rewards", "stream"),
+        *("collected", "life", "episode", "updates"),
+    )
 
     def __init__(
         self, settings: PPO, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
@@ -333,7 +331,7 @@ class PPOLearner:
         self.settings = settings
         self.shape = NetworkShape(inputs, *settings.net_arch, actions + 1)
         policy = allocate(policy_layout(self.shape, settings.n_steps, settings.batch_size))
-        fill_settings(policy, settings)
+        fill_settings(policy, settings.as_dict())
         policy["shape"] = self.shape
         policy["max_norm"] = settings.max_grad_norm or 0.0
         policy["pairwise"] = settings.ratio == "pairwise"
@@ -342,30 +340,7 @@ class PPOLearner:
         policy["learns_returns"] = settings.value_target == "return"
         policy["weights"] = glorot_uniform(self.shape, np.random.default_rng(seed), heads=(actions, 1))
         policy["stream"] = new_stream(seed)
-        self.arrays = Arrays(policy)
-        self.handle = pack(self.arrays)
-
-    @property
-    def policy(self) -> Any:
-        """The policy's memory by field: `learner.policy["weights"]`."""
-        return self.arrays.policy[0]
-
-    def begin_episode(self) -> None:
-        begin_episode(self.arrays)
-
-    def act(self, observation: NDArray[np.float32]) -> int:
-        return act(self.arrays, observation)
-
-    def observe(
-        self,
-        observation: NDArray[np.float32],
-        action: int,
-        reward: float,
-        next_observation: NDArray[np.float32],
-        terminated: bool,
-        truncated: bool,
-    ) -> None:
-        observe(self.arrays, observation, action, reward, next_observation, terminated, truncated)
+        super().__init__(Arrays(policy), inputs, actions)
 
     def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
         batch = new_activations(self.shape, len(observations))
@@ -374,9 +349,3 @@ class PPOLearner:
         logits = batch.outputs[:, :-1].astype(np.float64)
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
         return exponentials / exponentials.sum(axis=1, keepdims=True)
-
-    def state_dict(self) -> dict[str, NDArray[Any]]:
-        return copy_fields(self.arrays.policy, skip=SCRATCH)
-
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        restore_fields(self.arrays.policy, state, skip=SCRATCH)

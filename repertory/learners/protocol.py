@@ -41,6 +41,10 @@ class Learner(Protocol):
     ) -> None:
         """What came of an action. Remember it, learn from it."""
 
+
+class SavableLearner(Learner, Protocol):
+    """A policy that can be looked into, saved, and go on later."""
+
     def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
         """For each row of observations, the probability of each action."""
 

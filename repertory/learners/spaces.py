@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 
+from repertory.domains.spaces import TwoValued
 from repertory.errors import UsageError
 
 
@@ -20,3 +21,8 @@ def action_count(learner: str, space: gymnasium.Space) -> int:
     if space.n > 256:
         raise UsageError(f"{learner} takes at most 256 actions; this domain has {space.n}")
     return int(space.n)
+
+
+def value_range(space: gymnasium.Space) -> tuple[float, float]:
+    """The two values of an observation's elements; for other spaces, numbers that nothing reads."""
+    return (float(space.low[0]), float(space.high[0])) if isinstance(space, TwoValued) else (0.0, 1.0)

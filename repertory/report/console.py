@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -13,6 +13,7 @@ from repertory.catalogue import all_settings
 from repertory.profiles import differences
 from repertory.record import BlockTally, Record
 from repertory.report.summary import policy_shares
+from repertory.settings import Settings, valid_text
 
 PLAIN_LINES = 20
 """How many progress lines a run prints where there is no terminal."""
@@ -53,7 +54,7 @@ class ProgressMonitor:
             self._bar.update(self._row, completed=lived * self._block_steps, text=self._text(tally, self._steps))
         elif lived * PLAIN_LINES // self._blocks > tally.block * PLAIN_LINES // self._blocks:
             left = self._elapsed() / lived * (self._blocks - lived)
-            self._console.print(f"{self._text(tally, self._steps)}  {left:.0f} s left", highlight=False)
+            self._console.print(f"{self._text(tally, self._steps)}  {left:.0f} s left")
 
     def _elapsed(self) -> float:
         return 0.0 if self._started is None else time.monotonic() - self._started
@@ -80,13 +81,12 @@ def print_summary(console: Console, record: Record) -> None:
     console.print(
         f"lifetime score {record.lifetime_score:.4g}, final score {record.final_score:.4g} (last 10 blocks); "
         f"{len(blocks)} blocks, {blocks['steps'].sum():,} steps, {blocks['episodes'].sum():,} episodes",
-        highlight=False,
         soft_wrap=True,
     )
     table = Table("policy", "episodes", "tasks it plays most", box=None, header_style="bold", pad_edge=False)
     for share in policy_shares(blocks, len(settings["task_names"])):
         table.add_row(str(share.policy), f"{share.episodes:.1%}", _task_list(share.tasks))
-    console.print(table, highlight=False)
+    console.print(table)
 
 
 def _task_list(tasks: tuple[int, ...]) -> str:
@@ -105,9 +105,12 @@ def profile_table() -> Table:
     return table
 
 
-def settings_table(title: str, rows: list[tuple[str, Any, str]]) -> Table:
-    """Names, values and meanings."""
-    table = Table(title, "default", "meaning", box=None, header_style="bold", pad_edge=False)
-    for name, value, meaning in rows:
-        table.add_row(name, str(value), meaning)
+def settings_table(settings_class: type[Settings]) -> Table:
+    """Names, defaults, valid values and meanings."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("setting", "default", "valid", "meaning"):
+        table.add_column(title, no_wrap=title == "setting")
+    for field in dataclasses.fields(settings_class):
+        valid = valid_text(settings_class, field.name)
+        table.add_row(field.name, str(field.default), valid, field.metadata["meaning"])
     return table

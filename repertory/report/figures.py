@@ -15,7 +15,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 INK, BLOCK, CURVE = "#202124", "#9db7d5", "#0b4f8a"
-LABELLED_TASKS = 40
+LABELS_AT_MOST = 30
 DEVELOPMENT_POINTS = 15
 
 
@@ -57,9 +57,9 @@ def _draw_map(axes: Any, figure: Any, blocks: pd.DataFrame, n_tasks: int) -> Non
     colours = mpl.colormaps["cividis"].with_extremes(bad="#e6e6e6")
     image = axes.imshow(np.ma.masked_invalid(shares), aspect="auto", cmap=colours, vmin=0, vmax=1)
     n_policies = shares.shape[1]
-    axes.set_xticks(range(n_policies), [str(i) for i in range(n_policies)], fontsize=8)
-    every = 1 if n_tasks <= LABELLED_TASKS else 5
-    axes.set_yticks(range(0, n_tasks, every), [str(i) for i in range(0, n_tasks, every)], fontsize=7)
+    for axis, count, size in ((axes.xaxis, n_policies, 8), (axes.yaxis, n_tasks, 7)):
+        every = -(-count // LABELS_AT_MOST)
+        axis.set_ticks(range(0, count, every), [str(i) for i in range(0, count, every)], fontsize=size)
     axes.set_xlabel("policy")
     axes.set_ylabel("task")
     title = f"Who plays what (each task's last {RECENT_BLOCKS} blocks)"

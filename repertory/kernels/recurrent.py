@@ -1,0 +1,261 @@
+"""The recurrent network of the paper: a rectified layer, an LSTM over a window of observations, and a linear head on
+its last output.
+
+A batch of windows is laid out by time: row t * rows + i is step t of window i. The products over all steps at once
+(inputs to gates, and the weights' gradients) are large; only the recurrent one runs step by step. A window that
+starts late, because its episode did, has a zero state until its first observation.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.kernels.compile import kernel
+from repertory.kernels.lstm_cell import cell_backward, cell_forward
+from repertory.kernels.network import (
+    affine,
+    affine_gradient,
+    glorot_limit,
+    head,
+    head_gradient,
+    rectify,
+    silence,
+)
+from repertory.kernels.product import add_product
+
+Vector = NDArray[np.float32]
+Matrix = NDArray[np.float32]
+_ZERO = np.float32(0.0)
+
+
+class RecurrentShape(NamedTuple):
+    """Widths of the layers."""
+
+    inputs: int
+    dense: int
+    units: int
+    outputs: int
+
+
+class Window(NamedTuple):
+    """Room for a batch of windows on its way through the network."""
+
+    inputs: Matrix
+    dense: Matrix
+    gates: Matrix
+    cells: Matrix
+    """One step longer than the window: the zero state comes first."""
+    tanh_cells: Matrix
+    hidden: Matrix
+    outputs: Matrix
+
+
+class WindowGradient(NamedTuple):
+    """Room for the way back."""
+
+    outputs: Matrix
+    gates: Matrix
+    dense: Matrix
+    hidden: Matrix
+    cells: Matrix
+    transposed_input: Matrix
+    transposed_recurrent: Matrix
+
+
+def count_recurrent_weights(shape: RecurrentShape) -> int:
+    n0, n1, u, n3 = shape
+    return n0 * n1 + n1 + n1 * 4 * u + u * 4 * u + 4 * u + u * n3 + n3
+
+
+def count_window(shape: RecurrentShape, rows: int, steps: int) -> int:
+    """Room that a batch of windows needs, in floats."""
+    n0, n1, u, n3 = shape
+    return rows * steps * (n0 + n1 + 5 * u) + 2 * rows * (steps + 1) * u + rows * n3
+
+
+def count_window_gradient(shape: RecurrentShape, rows: int, steps: int) -> int:
+    _n0, n1, u, n3 = shape
+    return rows * steps * (4 * u + n1) + 2 * rows * u + rows * n3 + 4 * u * (n1 + u)
+
+
+@kernel
+def recurrent_shape(widths: NDArray[np.int64]) -> RecurrentShape:
+    return RecurrentShape(widths[0], widths[1], widths[2], widths[3])
+
+
+@kernel
+def window(room: Vector, shape: RecurrentShape, rows: int, steps: int) -> Window:
+    """Views of a vector of `count_window` floats."""
+    n0, n1, u, n3 = shape
+    n = rows * steps
+    a = n * 4 * u
+    b = a + n * n1
+    c = b + (n + rows) * u
+    d = c + n * u
+    e = d + (n + rows) * u
+    f = e + n * n0
+    return Window(
+        room[e:f].reshape(n, n0),
+        room[a:b].reshape(n, n1),
+        room[:a].reshape(n, 4 * u),
+        room[b:c].reshape(n + rows, u),
+        room[c:d].reshape(n, u),
+        room[d:e].reshape(n + rows, u),
+        room[f : f + rows * n3].reshape(rows, n3),
+    )
+
+
+@kernel
+def window_gradient(room: Vector, shape: RecurrentShape, rows: int, steps: int) -> WindowGradient:
+    """Views of a vector of `count_window_gradient` floats."""
+    _n0, n1, u, n3 = shape
+    n = rows * steps
+    a = n * 4 * u
+    b = a + n * n1
+    c = b + rows * u
+    d = c + rows * u
+    e = d + 4 * u * n1
+    f = e + 4 * u * u
+    return WindowGradient(
+        room[f : f + rows * n3].reshape(rows, n3),
+        room[:a].reshape(n, 4 * u),
+        room[a:b].reshape(n, n1),
+        room[b:c].reshape(rows, u),
+        room[c:d].reshape(rows, u),
+        room[d:e].reshape(4 * u, n1),
+        room[e:f].reshape(4 * u, u),
+    )
+
+
+@kernel
+def recurrent_matrices(
+    weights: Vector, shape: RecurrentShape
+) -> tuple[Matrix, Vector, Matrix, Matrix, Vector, Matrix, Vector]:
+    """Views of the flat vector: dense layer, LSTM's input and recurrent matrices and bias, head (outputs, units)."""
+    n0, n1, u, n3 = shape
+    a = n0 * n1
+    b = a + n1
+    c = b + n1 * 4 * u
+    d = c + u * 4 * u
+    e = d + 4 * u
+    f = e + u * n3
+    return (
+        weights[:a].reshape(n0, n1),
+        weights[a:b],
+        weights[b:c].reshape(n1, 4 * u),
+        weights[c:d].reshape(u, 4 * u),
+        weights[d:e],
+        weights[e:f].reshape(n3, u),
+        weights[f : f + n3],
+    )
+
+
+def initial_recurrent_weights(
+    shape: RecurrentShape, rng: np.random.Generator, heads: tuple[int, ...] | None = None
+) -> Vector:
+    """As in Keras: Glorot-uniform matrices, an orthogonal recurrent one, a forget bias of 1, other biases 0."""
+    weights = np.zeros(count_recurrent_weights(shape), np.float32)
+    w1, _b1, w, r, b, w3, _b3 = recurrent_matrices(weights, shape)
+    ends = np.cumsum(heads or (shape.outputs,))
+    for layer in [w1, w, *(w3[start:end] for start, end in zip([0, *ends], ends, strict=False))]:
+        limit = glorot_limit(layer)
+        layer[:] = rng.uniform(-limit, limit, layer.shape)
+    orthogonal, triangular = np.linalg.qr(rng.normal(size=(4 * shape.units, shape.units)))
+    r[:] = (orthogonal * np.sign(np.diag(triangular))).T
+    b[shape.units : 2 * shape.units] = 1.0
+    return weights
+
+
+@kernel
+def window_forward(
+    weights: Vector, shape: RecurrentShape, batch: Window, rows: int, steps: int, starts: NDArray[np.int64]
+) -> None:
+    """Outputs of windows of `steps` observations in `batch.inputs`; window i begins at step `starts[i]`."""
+    w1, b1, w, r, b, w3, b3 = recurrent_matrices(weights, shape)
+    units = shape.units
+    affine(batch.inputs, w1, b1, batch.dense, rows * steps)
+    rectify(batch.dense, rows * steps)
+    affine(batch.dense, w, b, batch.gates, rows * steps)
+    batch.cells[:rows] = _ZERO
+    batch.hidden[:rows] = _ZERO
+    for t in range(steps):
+        here, after = t * rows, (t + 1) * rows
+        if t > 0:
+            add_product(
+                batch.gates[here:after], 4 * units, batch.hidden[here:after], units, 1, r, 4 * units,
+                rows, 4 * units, units,
+            )  # fmt: skip
+        for i in range(rows):
+            if t >= starts[i]:
+                cell_forward(
+                    batch.gates, (here + i) * 4 * units, batch.cells, (here + i) * units, (after + i) * units,
+                    batch.tanh_cells, (here + i) * units, batch.hidden, (after + i) * units, units,
+                )  # fmt: skip
+            else:
+                batch.cells[after + i] = _ZERO
+                batch.hidden[after + i] = _ZERO
+    last = steps * rows
+    head(batch.hidden[last : last + rows], w3, b3, batch.outputs, rows)
+
+
+@kernel
+def window_backward(
+    weights: Vector,
+    shape: RecurrentShape,
+    batch: Window,
+    way_back: WindowGradient,
+    rows: int,
+    steps: int,
+    starts: NDArray[np.int64],
+    gradient: Vector,
+) -> None:
+    """Gradient of the loss in all weights, given `way_back.outputs`; follows a `window_forward` on the batch."""
+    _w1, _b1, w, r, _b, w3, _b3 = recurrent_matrices(weights, shape)
+    g1, gb1, g, gr, gb, g3, gb3 = recurrent_matrices(gradient, shape)
+    units, last = shape.units, steps * rows
+    gradient[:] = _ZERO
+    transpose(w, way_back.transposed_input)
+    transpose(r, way_back.transposed_recurrent)
+    head_gradient(batch.hidden[last : last + rows], way_back.outputs, w3, g3, gb3, way_back.hidden, rows)
+    way_back.cells[:rows] = _ZERO
+    for t in range(steps - 1, -1, -1):
+        here = t * rows
+        for i in range(rows):
+            if t >= starts[i]:
+                cell_backward(
+                    batch.gates, (here + i) * 4 * units, batch.cells, (here + i) * units,
+                    batch.tanh_cells, (here + i) * units, way_back.hidden, i * units, way_back.cells, i * units,
+                    way_back.gates, (here + i) * 4 * units, units,
+                )  # fmt: skip
+            else:
+                way_back.gates[here + i] = _ZERO
+        if t > 0:
+            way_back.hidden[:rows] = _ZERO
+            add_product(
+                way_back.hidden, units, way_back.gates[here : here + rows], 4 * units, 1,
+                way_back.transposed_recurrent, units, rows, units, 4 * units,
+            )  # fmt: skip
+    # What followed from step t went in with the hidden state of step t - 1, which stands in row t.
+    add_product(gr, 4 * units, batch.hidden, 1, units, way_back.gates, 4 * units, units, 4 * units, last)
+    affine_gradient(batch.dense, way_back.gates, g, gb, last)
+    way_back.dense[:last] = _ZERO
+    add_product(
+        way_back.dense, shape.dense, way_back.gates, 4 * units, 1, way_back.transposed_input, shape.dense,
+        last, shape.dense, 4 * units,
+    )  # fmt: skip
+    silence(way_back.dense, batch.dense, last)
+    affine_gradient(batch.inputs, way_back.dense, g1, gb1, last)
+
+
+@kernel
+def transpose(w: Matrix, transposed: Matrix) -> None:
+    """By tiles, so that both sides stay in the cache."""
+    tile = 16
+    for k0 in range(0, w.shape[0], tile):
+        for j0 in range(0, w.shape[1], tile):
+            for j in range(j0, min(j0 + tile, w.shape[1])):
+                for k in range(k0, min(k0 + tile, w.shape[0])):
+                    transposed[j, k] = w[k, j]

@@ -1,0 +1,91 @@
+"""What all compiled learners have in common towards Python: checks at the door, saving, restoring, copying.
+
+The kernels of a learner read and write its memory without looking whether an index fits; everything that comes from
+outside passes through here first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.kernels.handle import pack
+from repertory.learners.protocol import LearnerKernels
+
+
+class CompiledPolicy:
+    """The face of a policy whose state is a NamedTuple `arrays` with the structured element `policy` in it."""
+
+    kernels: ClassVar[LearnerKernels]
+    state_fields: ClassVar[tuple[str, ...]]
+    """The fields of `policy` that decide its future; the rest are settings and scratch space."""
+
+    def __init__(self, arrays: Any, inputs: int, actions: int) -> None:
+        self.arrays = arrays
+        self.handle = pack(arrays)
+        self._inputs = inputs
+        self._actions = actions
+
+    @property
+    def policy(self) -> Any:
+        """The policy's memory by field: `learner.policy["weights"]`."""
+        return self.arrays.policy[0]
+
+    def begin_episode(self) -> None:
+        self.kernels.begin_episode(self.arrays)
+
+    def act(self, observation: NDArray[np.float32]) -> int:
+        return self.kernels.act(self.arrays, self._checked(observation))
+
+    def observe(
+        self,
+        observation: NDArray[np.float32],
+        action: int,
+        reward: float,
+        next_observation: NDArray[np.float32],
+        terminated: bool,
+        truncated: bool,
+    ) -> None:
+        if not 0 <= action < self._actions:
+            raise ValueError(f"action {action!r} is not one of 0 to {self._actions - 1}")
+        self.kernels.observe(
+            self.arrays,
+            self._checked(observation),
+            int(action),
+            float(reward),
+            self._checked(next_observation),
+            bool(terminated),
+            bool(truncated),
+        )
+
+    def _checked(self, observation: Any) -> NDArray[np.float32]:
+        vector = np.ascontiguousarray(observation, np.float32)
+        if vector.shape != (self._inputs,):
+            raise ValueError(f"an observation has shape {vector.shape}; this policy was built for ({self._inputs},)")
+        return vector
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        return {name: np.array(self.policy[name]) for name in self.state_fields}
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        if set(state) != set(self.state_fields):
+            raise ValueError(f"state has {sorted(state)} where this learner needs {sorted(self.state_fields)}")
+        for name in self.state_fields:
+            restore(self.arrays.policy[name], np.asarray(state[name])[None], name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "handle"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.handle = pack(self.arrays)
+
+
+def restore(target: NDArray[Any], source: NDArray[Any], name: str) -> None:
+    """Copy one array into another of the same shape and kind."""
+    if target.shape != source.shape or target.dtype != source.dtype:
+        raise ValueError(f"{name} is {source.dtype}{source.shape}, needed: {target.dtype}{target.shape}")
+    target[...] = source
