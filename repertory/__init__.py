@@ -12,15 +12,19 @@ from repertory.domains.registration import register as _register_environments
 from repertory.errors import UsageError
 from repertory.experiments.run import live
 from repertory.learners.dqn import DQN
+from repertory.learners.drqn import DRQN
 from repertory.learners.ppo import PPO
 from repertory.learners.protocol import Learner
+from repertory.learners.prpo import PRPO
 from repertory.record import Record
 from repertory.selectors import EpsilonGreedy, FixedPartition, OneToOne, Selector, UCB1Tuned
 
 __version__ = "0.1.0"
 __all__ = [
     "DQN",
+    "DRQN",
     "PPO",
+    "PRPO",
     "Domain",
     "EpsilonGreedy",
     "FixedPartition",

@@ -41,6 +41,12 @@ RELEASED: dict[str, dict[str, Any]] = {
         "memory": "finished-episodes",
         "sampling": "episodes",
     },
+    "DRQN": {
+        "random_first_steps": 16,
+        "memory": "finished-episodes",
+        "sampling": "episodes",
+        "full_windows": True,
+    },
     "PPO": {
         "max_grad_norm": None,
         "ratio": "pairwise",
@@ -49,6 +55,13 @@ RELEASED: dict[str, dict[str, Any]] = {
         "value_target": "return",
         "random_first_steps": 1,
         "timeout_bootstraps": False,
+    },
+    "PRPO": {
+        "max_grad_norm": None,
+        "ratio": "pairwise",
+        "minibatches": "consecutive",
+        "delta": "undiscounted",
+        "value_target": "return",
     },
     "EpsilonGreedy": {"average": "per policy episode"},
     "UCB1Tuned": {

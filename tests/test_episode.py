@@ -19,21 +19,41 @@ LEARNERS = {
     "ppo": repertory.PPO(),
     "ppo pairwise": repertory.PPO(ratio="pairwise", minibatches="consecutive", random_first_steps=1),
 }
+RECURRENT = {
+    "drqn": repertory.DRQN(**SMALL),
+    "drqn on finished episodes": repertory.DRQN(
+        **SMALL, memory="finished-episodes", sampling="episodes", full_windows=True
+    ),
+    "prpo": repertory.PRPO(),
+    "prpo pairwise": repertory.PRPO(ratio="pairwise", minibatches="consecutive"),
+    "feed-forward dqn": repertory.DQN(**SMALL),
+    "feed-forward ppo": repertory.PPO(),
+}
+
+
+def assert_same_on_both_paths(domain: repertory.Domain, settings: object, episodes: int) -> None:
+    spaces = (domain.observation_space, domain.action_space)
+    fast, plain = settings(*spaces, 3), settings(*spaces, 3)
+    compiled_player, plain_player = EpisodePlayer(domain), EpisodePlayer(domain, compiled=False)
+    for seed in range(episodes):
+        task = 5 * seed % domain.n_tasks
+        assert compiled_player.play(task, fast, seed) == plain_player.play(task, plain, seed)
+    before, after = fast.state_dict(), plain.state_dict()
+    for name in before:
+        assert np.array_equal(before[name], after[name]), name
 
 
 @pytest.mark.parametrize("profile", ["text", "released"])
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_compiled_equals_plain_to_the_bit(learner: str, profile: str) -> None:
-    domain = repertory.domain("cartpole27", profile=profile)
-    spaces = (domain.observation_space, domain.action_space)
-    fast, plain = LEARNERS[learner](*spaces, 3), LEARNERS[learner](*spaces, 3)
-    compiled_player, plain_player = EpisodePlayer(domain), EpisodePlayer(domain, compiled=False)
-    for seed in range(60):
-        task = seed % 27
-        assert compiled_player.play(task, fast, seed) == plain_player.play(task, plain, seed)
-    before, after = fast.state_dict(), plain.state_dict()
-    for name in before:
-        assert np.array_equal(before[name], after[name]), name
+    assert_same_on_both_paths(repertory.domain("cartpole27", profile=profile), LEARNERS[learner], episodes=60)
+
+
+@pytest.mark.parametrize("profile", ["text", "released"])
+@pytest.mark.parametrize("learner", RECURRENT)
+def test_compiled_equals_plain_to_the_bit_on_pocman(learner: str, profile: str) -> None:
+    domain = repertory.domain("pocman18", profile=profile, max_steps=300)
+    assert_same_on_both_paths(domain, RECURRENT[learner], episodes=6)
 
 
 def test_an_episode_depends_on_its_seed_not_on_those_before(cartpole27: repertory.Domain) -> None:

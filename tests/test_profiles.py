@@ -31,11 +31,14 @@ def test_single_settings_can_be_overridden_on_top() -> None:
     assert (domain.settings["force"], domain.settings["angle_limit"]) == (5.0, 12.0)
 
 
-@pytest.mark.parametrize("learner", ["dqn", "ppo"])
+PAIRS = [("cartpole27", "dqn"), ("cartpole27", "ppo"), ("pocman18", "drqn"), ("pocman18", "prpo")]
+
+
+@pytest.mark.parametrize(("domain", "learner"), PAIRS)
 @pytest.mark.parametrize("profile", ["text", "released"])
 @pytest.mark.parametrize("selector", ["epsilon-greedy", "ucb1-tuned", "fixed-partition"])
-def test_everything_runs_under_both(learner: str, profile: str, selector: str) -> None:
-    record = repertory.live("cartpole27", learner, 3, selector, blocks=3, block_steps=300, profile=profile)
+def test_everything_runs_under_both(domain: str, learner: str, profile: str, selector: str) -> None:
+    record = repertory.live(domain, learner, 3, selector, blocks=3, block_steps=300, profile=profile)
     assert record.settings["profile"] == profile
     assert (record.blocks["steps"] >= 300).all()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -304,7 +304,7 @@ class DQNLearner(CompiledPolicy):
     """One DQN policy: network, target network, optimiser, replay memory, random stream."""
 
     kernels = LearnerKernels(begin_episode, act, observe)
-    state_fields = (
+    state_fields: ClassVar[tuple[str, ...]] = (
         *("weights", "target_weights", "square_average", "step_average", "stream", "cursor"),
         *("life", "episode", "updates"),
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -21,6 +22,7 @@ from repertory.kernels.advantage import discounted_returns, generalised_advantag
 from repertory.kernels.compile import kernel
 from repertory.kernels.memory import allocate, fill_settings, layout
 from repertory.kernels.network import (
+    Matrix,
     NetworkShape,
     activations,
     backward,
@@ -85,7 +87,9 @@ class PPO(Settings):
 
     def validate(self) -> None:
         if len(self.net_arch) != 2:
-            raise UsageError(f"PPO.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)")
+            raise UsageError(
+                f"{type(self).__name__}.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)"
+            )
 
     def __call__(self, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int) -> PPOLearner:
         return PPOLearner(self, observation_space, action_space, seed)
@@ -179,6 +183,143 @@ def act(ppo: Arrays, observation: NDArray[np.float32]) -> int:
     return sample(batch.outputs, 0, actions, policy.stream)
 
 
+def make_update(
+    evaluate: Callable[[Any, bool], None], compute_gradient: Callable[[Any, int, int], None]
+) -> Callable[[Any, bool], None]:
+    """The epochs shared by PPO and its recurrent kin, around the network passes that tell them apart."""
+
+    @kernel
+    def update(ppo: Any, ended: bool) -> None:
+        """`n_epochs` passes over the collected steps, in minibatches."""
+        policy = ppo.policy[0]
+        steps = policy.collected
+        evaluate(ppo, ended)
+        for t in range(steps):
+            policy.order[t] = t
+        for _ in range(policy.n_epochs):
+            if policy.shuffles:
+                for t in range(steps - 1, 0, -1):
+                    other = below(policy.stream, t + 1)
+                    policy.order[t], policy.order[other] = policy.order[other], policy.order[t]
+            for first in range(0, steps, policy.batch_size):
+                compute_gradient(ppo, first, min(policy.batch_size, steps - first))
+                if policy.max_norm > 0.0:
+                    clip_norm(policy.gradient, policy.max_norm)
+                policy.updates += 1
+                adam(
+                    policy.weights,
+                    policy.gradient,
+                    policy.mean,
+                    policy.square,
+                    policy.updates,
+                    policy.learning_rate,
+                    policy.adam_beta_1,
+                    policy.adam_beta_2,
+                    policy.adam_eps,
+                )
+
+    return update
+
+
+@kernel
+def estimate_advantages(ppo: Any, ended: bool) -> None:
+    """Advantages and value targets of the collected steps, from `rewards` and `values`."""
+    policy = ppo.policy[0]
+    steps = policy.collected
+    final_value = np.float32(0.0) if ended else policy.values[steps]
+    generalised_advantages(
+        policy.rewards,
+        policy.values,
+        final_value,
+        steps,
+        policy.gamma,
+        policy.gae_lambda,
+        policy.discounts_delta,
+        policy.advantages,
+    )
+    if policy.learns_returns:
+        discounted_returns(policy.rewards, final_value, steps, policy.gamma, policy.targets)
+    else:
+        for t in range(steps):
+            policy.targets[t] = policy.advantages[t] + policy.values[t]
+
+
+@kernel
+def gather_batch(ppo: Any, first: int, rows: int) -> None:
+    """What the steps `order[first : first + rows]` bring along besides their observations."""
+    policy = ppo.policy[0]
+    own = policy.batch_own
+    for i in range(rows):
+        t = policy.order[first + i]
+        policy.batch_taken[i] = policy.actions[t]
+        own[_OLD, i], own[_ADVANTAGE, i], own[_TARGET, i] = policy.old[t], policy.advantages[t], policy.targets[t]
+
+
+@kernel
+def differentiate_loss(ppo: Any, outputs: Matrix, rows: int, gradient: Matrix) -> None:
+    """From a minibatch's outputs to the gradient of the loss in them: Equation "PPO loss function"."""
+    policy = ppo.policy[0]
+    own, actions = policy.batch_own, outputs.shape[1] - 1
+    for i in range(rows):
+        softmax_in_place(outputs, i, actions)
+        own[_PROBABILITY, i] = outputs[i, policy.batch_taken[i]]
+    if policy.pairwise:
+        probabilities = own[_PROBABILITY]
+        policy_weights_pairwise(probabilities, probabilities, own[_ADVANTAGE], rows, policy.clip_range, own[_WEIGHT])
+    else:
+        policy_weights_own(own[_PROBABILITY], own[_OLD], own[_ADVANTAGE], rows, policy.clip_range, own[_WEIGHT])
+    loss_gradient(
+        outputs,
+        policy.batch_taken,
+        own[_WEIGHT],
+        own[_TARGET],
+        rows,
+        policy.vf_coef,
+        policy.ent_coef,
+        gradient,
+    )
+
+
+@kernel
+def evaluate(ppo: Arrays, ended: bool) -> None:
+    """Before the epochs: values, old probabilities, advantages and value targets of the collected steps."""
+    policy = ppo.policy[0]
+    shape, steps = network_shape(policy.shape), policy.collected
+    actions = shape.outputs - 1
+    batch = activations(policy.room, shape, policy.batch_size)
+    for first in range(0, steps + 1, policy.batch_size):
+        rows = min(policy.batch_size, steps + 1 - first)
+        for i in range(rows):
+            for k in range(shape.inputs):
+                batch.inputs[i, k] = policy.observations[first + i, k]
+        forward(policy.weights, shape, batch, rows)
+        for i in range(rows):
+            policy.values[first + i] = batch.outputs[i, actions]
+            if first + i < steps:
+                softmax_in_place(batch.outputs, i, actions)
+                policy.old[first + i] = batch.outputs[i, policy.actions[first + i]]
+    estimate_advantages(ppo, ended)
+
+
+@kernel
+def compute_gradient(ppo: Arrays, first: int, rows: int) -> None:
+    """Gradient of the loss on the steps `order[first : first + rows]`: Equation "PPO loss function"."""
+    policy = ppo.policy[0]
+    shape = network_shape(policy.shape)
+    batch = activations(policy.room, shape, policy.batch_size)
+    for i in range(rows):
+        t = policy.order[first + i]
+        for k in range(shape.inputs):
+            batch.inputs[i, k] = policy.observations[t, k]
+    gather_batch(ppo, first, rows)
+    forward(policy.weights, shape, batch, rows)
+    differentiate_loss(ppo, batch.outputs, rows, batch.gradient_outputs)
+    backward(policy.weights, shape, batch, rows, policy.gradient)
+
+
+update = make_update(evaluate, compute_gradient)
+
+
 @kernel
 def observe(
     ppo: Arrays,
@@ -208,110 +349,6 @@ def observe(
         policy.collected = 0
 
 
-@kernel
-def update(ppo: Arrays, ended: bool) -> None:
-    """`n_epochs` passes over the collected steps, in minibatches."""
-    policy = ppo.policy[0]
-    steps = policy.collected
-    evaluate(ppo, ended)
-    for t in range(steps):
-        policy.order[t] = t
-    for _ in range(policy.n_epochs):
-        if policy.shuffles:
-            for t in range(steps - 1, 0, -1):
-                other = below(policy.stream, t + 1)
-                policy.order[t], policy.order[other] = policy.order[other], policy.order[t]
-        for first in range(0, steps, policy.batch_size):
-            rows = min(policy.batch_size, steps - first)
-            compute_gradient(ppo, first, rows)
-            if policy.max_norm > 0.0:
-                clip_norm(policy.gradient, policy.max_norm)
-            policy.updates += 1
-            adam(
-                policy.weights,
-                policy.gradient,
-                policy.mean,
-                policy.square,
-                policy.updates,
-                policy.learning_rate,
-                policy.adam_beta_1,
-                policy.adam_beta_2,
-                policy.adam_eps,
-            )
-
-
-@kernel
-def evaluate(ppo: Arrays, ended: bool) -> None:
-    """Before the epochs: values, old probabilities, advantages and value targets of the collected steps."""
-    policy = ppo.policy[0]
-    shape, steps = network_shape(policy.shape), policy.collected
-    actions = shape.outputs - 1
-    batch = activations(policy.room, shape, policy.batch_size)
-    for first in range(0, steps + 1, policy.batch_size):
-        rows = min(policy.batch_size, steps + 1 - first)
-        for i in range(rows):
-            for k in range(shape.inputs):
-                batch.inputs[i, k] = policy.observations[first + i, k]
-        forward(policy.weights, shape, batch, rows)
-        for i in range(rows):
-            policy.values[first + i] = batch.outputs[i, actions]
-            if first + i < steps:
-                softmax_in_place(batch.outputs, i, actions)
-                policy.old[first + i] = batch.outputs[i, policy.actions[first + i]]
-    final_value = np.float32(0.0) if ended else policy.values[steps]
-    generalised_advantages(
-        policy.rewards,
-        policy.values,
-        final_value,
-        steps,
-        policy.gamma,
-        policy.gae_lambda,
-        policy.discounts_delta,
-        policy.advantages,
-    )
-    if policy.learns_returns:
-        discounted_returns(policy.rewards, final_value, steps, policy.gamma, policy.targets)
-    else:
-        for t in range(steps):
-            policy.targets[t] = policy.advantages[t] + policy.values[t]
-
-
-@kernel
-def compute_gradient(ppo: Arrays, first: int, rows: int) -> None:
-    """Gradient of the loss on the steps `order[first : first + rows]`: Equation "PPO loss function"."""
-    policy = ppo.policy[0]
-    shape = network_shape(policy.shape)
-    actions = shape.outputs - 1
-    batch = activations(policy.room, shape, policy.batch_size)
-    own = policy.batch_own
-    for i in range(rows):
-        t = policy.order[first + i]
-        for k in range(shape.inputs):
-            batch.inputs[i, k] = policy.observations[t, k]
-        policy.batch_taken[i] = policy.actions[t]
-        own[_OLD, i], own[_ADVANTAGE, i], own[_TARGET, i] = policy.old[t], policy.advantages[t], policy.targets[t]
-    forward(policy.weights, shape, batch, rows)
-    for i in range(rows):
-        softmax_in_place(batch.outputs, i, actions)
-        own[_PROBABILITY, i] = batch.outputs[i, policy.batch_taken[i]]
-    if policy.pairwise:
-        probabilities = own[_PROBABILITY]
-        policy_weights_pairwise(probabilities, probabilities, own[_ADVANTAGE], rows, policy.clip_range, own[_WEIGHT])
-    else:
-        policy_weights_own(own[_PROBABILITY], own[_OLD], own[_ADVANTAGE], rows, policy.clip_range, own[_WEIGHT])
-    loss_gradient(
-        batch.outputs,
-        policy.batch_taken,
-        own[_WEIGHT],
-        own[_TARGET],
-        rows,
-        policy.vf_coef,
-        policy.ent_coef,
-        batch.gradient_outputs,
-    )
-    backward(policy.weights, shape, batch, rows, policy.gradient)
-
-
 # ---------------------------------------------------------------------------------------------------- face
 
 
@@ -319,7 +356,7 @@ class PPOLearner(CompiledPolicy):
     """One PPO policy: network, optimiser, the steps collected since the last update, random stream."""
 
     kernels = LearnerKernels(begin_episode, act, observe)
-    state_fields = (
+    state_fields: ClassVar[tuple[str, ...]] = (
         *("weights", "mean", "square", "observations", "actions", "rewards", "stream"),
         *("collected", "life", "episode", "updates"),
     )
@@ -328,9 +365,16 @@ class PPOLearner(CompiledPolicy):
         self, settings: PPO, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
     ) -> None:
         inputs, actions = observation_size("PPO", observation_space), action_count("PPO", action_space)
-        self.settings = settings
         self.shape = NetworkShape(inputs, *settings.net_arch, actions + 1)
-        policy = allocate(policy_layout(self.shape, settings.n_steps, settings.batch_size))
+        weights = glorot_uniform(self.shape, np.random.default_rng(seed), heads=(actions, 1))
+        self._build(settings, policy_layout(self.shape, settings.n_steps, settings.batch_size), weights, actions, seed)
+
+    def _build(
+        self, settings: PPO, policy_layout: np.dtype[Any], weights: NDArray[np.float32], actions: int, seed: int
+    ) -> None:
+        """What does not depend on the network."""
+        self.settings = settings
+        policy = allocate(policy_layout)
         fill_settings(policy, settings.as_dict())
         policy["shape"] = self.shape
         policy["max_norm"] = settings.max_grad_norm or 0.0
@@ -338,14 +382,18 @@ class PPOLearner(CompiledPolicy):
         policy["shuffles"] = settings.minibatches == "shuffled"
         policy["discounts_delta"] = settings.delta == "discounted"
         policy["learns_returns"] = settings.value_target == "return"
-        policy["weights"] = glorot_uniform(self.shape, np.random.default_rng(seed), heads=(actions, 1))
+        policy["weights"] = weights
         policy["stream"] = new_stream(seed)
-        super().__init__(Arrays(policy), inputs, actions)
+        super().__init__(Arrays(policy), self.shape.inputs, actions)
 
-    def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
+    def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Logits of the actions and, last, the value, for each row of observations."""
         batch = new_activations(self.shape, len(observations))
         batch.inputs[:] = observations
         forward(self.policy["weights"], self.shape, batch, len(observations))
-        logits = batch.outputs[:, :-1].astype(np.float64)
+        return batch.outputs
+
+    def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
+        logits = self.outputs(observations)[:, :-1].astype(np.float64)
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
         return exponentials / exponentials.sum(axis=1, keepdims=True)

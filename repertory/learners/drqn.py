@@ -1,0 +1,230 @@
+"""Deep Recurrent Q-Network (Hausknecht and Stone, 2015) as in the paper's Section 5.1: DQN on windows of observations.
+
+The loss, the memory and the schedule are DQN's; what is replayed is the window of observations that led up to a
+step, run through an LSTM from a zero state, with the loss on its last step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.errors import UsageError
+from repertory.kernels.compile import kernel
+from repertory.kernels.memory import layout
+from repertory.kernels.network import argmax
+from repertory.kernels.random import below, uniform
+from repertory.kernels.recurrent import (
+    RecurrentShape,
+    count_recurrent_weights,
+    count_window,
+    count_window_gradient,
+    initial_recurrent_weights,
+    recurrent_shape,
+    window,
+    window_backward,
+    window_forward,
+    window_gradient,
+)
+from repertory.kernels.replay import CURSOR_SIZE, MemoryPlan, begin, read_observation, steps_before
+from repertory.learners.dqn import DQN, Arrays, DQNLearner, make_observe, memory_plan, temporal_differences
+from repertory.learners.protocol import LearnerKernels
+from repertory.learners.spaces import action_count, observation_size
+from repertory.learners.windows import window_outputs
+from repertory.settings import setting
+
+# ------------------------------------------------------------------------------------------------ settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class DRQN(DQN):
+    """Settings of a DRQN learner; calling them builds one. The defaults are the paper's.
+
+    `net_arch` is the width of the rectified layer and the number of LSTM units.
+    """
+
+    random_first_steps: int = setting(15, "Steps at the start of an episode on which to act randomly.", at_least=0)
+    window: int = setting(15, "Observations that the LSTM looks back over.", at_least=1)
+    full_windows: bool = setting(
+        False, "With sampling by episodes, whether only steps with a full window before them are replayed."
+    )
+
+    def validate(self) -> None:
+        super().validate()
+        if self.memory == "distribution-matching":
+            raise UsageError(
+                "DRQN.memory is 'distribution-matching'; valid: 'fifo', 'finished-episodes' or 'task-matching', which "
+                "keep the steps before a step"
+            )
+        if self.full_windows and self.sampling != "episodes":
+            raise UsageError("DRQN.full_windows is True; valid: False, unless sampling='episodes'")
+
+    def __call__(self, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int) -> DRQNLearner:
+        return DRQNLearner(self, observation_space, action_space, seed)
+
+
+# -------------------------------------------------------------------------------------------------- memory
+
+
+def policy_layout(shape: RecurrentShape, batch_size: int, steps: int) -> np.dtype[Any]:
+    weights = (count_recurrent_weights(shape),)
+    batch = (count_window(shape, batch_size, steps),)
+    return layout(
+        [
+            ("weights", np.float32, weights),
+            ("target_weights", np.float32, weights),
+            ("square_average", np.float32, weights),
+            ("step_average", np.float32, weights),
+            ("recent", np.float32, (steps, shape.inputs)),
+            ("recent_count", np.int64, ()),
+            ("stream", np.uint64, (4,)),
+            ("cursor", np.int64, (CURSOR_SIZE,)),
+            ("life", np.int64, ()),
+            ("episode", np.int64, ()),
+            ("updates", np.int64, ()),
+            ("shape", np.int64, (4,)),
+            ("learning_rate", np.float32, ()),
+            ("rho", np.float32, ()),
+            ("optimizer_eps", np.float32, ()),
+            ("max_grad_value", np.float32, ()),
+            ("gamma", np.float32, ()),
+            ("low", np.float32, ()),
+            ("high", np.float32, ()),
+            ("exploration_rate", np.float64, ()),
+            ("batch_size", np.int64, ()),
+            ("window", np.int64, ()),
+            ("learning_starts", np.int64, ()),
+            ("train_freq", np.int64, ()),
+            ("target_update_interval", np.int64, ()),
+            ("random_first_steps", np.int64, ()),
+            ("timeout_bootstraps", np.bool_, ()),
+            ("gradient", np.float32, weights),
+            ("acting", np.float32, (count_window(shape, 1, steps),)),
+            ("acting_start", np.int64, (1,)),
+            ("online", np.float32, batch),
+            ("target", np.float32, batch),
+            ("way_back", np.float32, (count_window_gradient(shape, batch_size, steps),)),
+            ("online_starts", np.int64, (batch_size,)),
+            ("target_starts", np.int64, (batch_size,)),
+            ("drawn", np.int64, (batch_size,)),
+        ]
+    )
+
+
+# ------------------------------------------------------------------------------------------------- kernels
+
+
+@kernel
+def begin_episode(drqn: Arrays) -> None:
+    policy = drqn.policy[0]
+    policy.episode = 0
+    policy.recent_count = 0
+    begin(drqn.replay, policy.cursor)
+
+
+@kernel
+def act(drqn: Arrays, observation: NDArray[np.float32]) -> int:
+    """Epsilon-greedy on the action values after the last `window` observations."""
+    policy = drqn.policy[0]
+    shape = recurrent_shape(policy.shape)
+    explores = uniform(policy.stream) < policy.exploration_rate
+    if explores or policy.episode < policy.random_first_steps:
+        return below(policy.stream, shape.outputs)
+    earlier = policy.recent_count
+    batch = window(policy.acting, shape, 1, earlier + 1)
+    for k in range(shape.inputs):
+        for t in range(earlier):
+            batch.inputs[t, k] = policy.recent[t, k]
+        batch.inputs[earlier, k] = observation[k]
+    window_forward(policy.weights, shape, batch, 1, earlier + 1, policy.acting_start)
+    return argmax(batch.outputs, 0)
+
+
+@kernel
+def compute_gradient(drqn: Arrays) -> None:
+    """Gradient of the loss on the windows that end in the experiences `drawn`: Equation "DRQN loss function"."""
+    policy = drqn.policy[0]
+    shape, rows, steps = recurrent_shape(policy.shape), policy.batch_size, policy.window
+    online, target = window(policy.online, shape, rows, steps), window(policy.target, shape, rows, steps)
+    way_back = window_gradient(policy.way_back, shape, rows, steps)
+    for i in range(rows):
+        last = policy.drawn[i]
+        earlier = steps_before(drqn.replay, policy.cursor, last, steps - 1)
+        policy.online_starts[i] = steps - 1 - earlier
+        policy.target_starts[i] = max(steps - 2 - earlier, 0)  # one observation more, if there is room
+        read_window(drqn, last, policy.online_starts[i], online.inputs, i)
+        read_window(drqn, last + 1, policy.target_starts[i], target.inputs, i)
+    window_forward(policy.weights, shape, online, rows, steps, policy.online_starts)
+    window_forward(policy.target_weights, shape, target, rows, steps, policy.target_starts)
+    temporal_differences(drqn, online.outputs, target.outputs, way_back.outputs)
+    window_backward(policy.weights, shape, online, way_back, rows, steps, policy.online_starts, policy.gradient)
+
+
+@kernel
+def read_window(drqn: Arrays, last: int, start: int, inputs: NDArray[np.float32], row: int) -> None:
+    """The observations up to slot `last` as steps `start`, ..., of window `row`."""
+    policy = drqn.policy[0]
+    rows, steps, slots = policy.batch_size, policy.window, drqn.replay.slots.size
+    for t in range(start, steps):
+        slot = (last - (steps - 1 - t)) % slots
+        read_observation(drqn.replay, policy.cursor, slot, policy.low, policy.high, inputs, t * rows + row)
+
+
+_learn = make_observe(compute_gradient)
+
+
+@kernel
+def observe(
+    drqn: Arrays,
+    observation: NDArray[np.float32],
+    action: int,
+    reward: float,
+    next_observation: NDArray[np.float32],
+    terminated: bool,
+    truncated: bool,
+) -> None:
+    """DQN's step; besides, the observation joins those to look back over."""
+    policy = drqn.policy[0]
+    if policy.recent_count == policy.window - 1:
+        for t in range(policy.recent_count - 1):
+            for k in range(observation.size):
+                policy.recent[t, k] = policy.recent[t + 1, k]
+        policy.recent_count = max(policy.recent_count - 1, 0)
+    if policy.window > 1:
+        for k in range(observation.size):
+            policy.recent[policy.recent_count, k] = observation[k]
+        policy.recent_count += 1
+    _learn(drqn, observation, action, reward, next_observation, terminated, truncated)
+
+
+# ---------------------------------------------------------------------------------------------------- face
+
+
+class DRQNLearner(DQNLearner):
+    """One DRQN policy: recurrent network, target network, optimiser, replay memory, random stream."""
+
+    kernels = LearnerKernels(begin_episode, act, observe)
+    state_fields = (*DQNLearner.state_fields, "recent", "recent_count")
+    settings: DRQN
+    shape: RecurrentShape  # type: ignore[assignment]
+
+    def __init__(
+        self, settings: DRQN, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
+    ) -> None:
+        inputs, actions = observation_size("DRQN", observation_space), action_count("DRQN", action_space)
+        self.shape = RecurrentShape(inputs, *settings.net_arch, actions)
+        weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed))
+        layout = policy_layout(self.shape, settings.batch_size, settings.window)
+        self._build(settings, layout, weights, observation_space, actions, seed)
+
+    def memory_plan(self) -> MemoryPlan:
+        lead = self.settings.window - 1 if self.settings.full_windows else 0
+        return memory_plan(self.settings, self._observation_space, lead)
+
+    def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The value of each action after each window of observations: (windows, steps, features)."""
+        return window_outputs(self.policy["weights"], self.shape, observations)

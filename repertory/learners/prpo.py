@@ -1,0 +1,271 @@
+"""PPO with an LSTM ("PRPO") as in the paper's Section 5.1: PPO on windows of observations.
+
+The loss, the epochs and the schedule are PPO's; each step is judged and learned from after the window of observations
+that led up to it, run through an LSTM from a zero state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.kernels.actor_critic import sample, softmax_in_place
+from repertory.kernels.compile import kernel
+from repertory.kernels.memory import layout
+from repertory.kernels.random import below
+from repertory.kernels.recurrent import (
+    RecurrentShape,
+    Window,
+    count_recurrent_weights,
+    count_window,
+    count_window_gradient,
+    initial_recurrent_weights,
+    recurrent_shape,
+    window,
+    window_backward,
+    window_forward,
+    window_gradient,
+)
+from repertory.learners.ppo import (
+    PPO,
+    Arrays,
+    PPOLearner,
+    differentiate_loss,
+    estimate_advantages,
+    gather_batch,
+    make_update,
+)
+from repertory.learners.protocol import LearnerKernels
+from repertory.learners.spaces import action_count, observation_size
+from repertory.learners.windows import window_outputs
+from repertory.settings import setting
+
+# ------------------------------------------------------------------------------------------------ settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class PRPO(PPO):
+    """Settings of a PRPO learner; calling them builds one. The defaults are the paper's.
+
+    `net_arch` is the width of the rectified layer and the number of LSTM units.
+    """
+
+    n_steps: int = setting(100, "An update comes after this many steps, or at the episode's end.", at_least=1)
+    n_epochs: int = setting(3, "Passes over the steps of an update.", at_least=1)
+    random_first_steps: int = setting(
+        15, "Steps at the start of an episode on which to act randomly, and which are not learned from.", at_least=0
+    )
+    window: int = setting(15, "Observations that the LSTM looks back over.", at_least=1)
+
+    def __call__(self, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int) -> PRPOLearner:
+        return PRPOLearner(self, observation_space, action_space, seed)
+
+
+# -------------------------------------------------------------------------------------------------- memory
+
+
+def policy_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: int) -> np.dtype[Any]:
+    weights = (count_recurrent_weights(shape),)
+    return layout(
+        [
+            ("weights", np.float32, weights),
+            ("mean", np.float32, weights),
+            ("square", np.float32, weights),
+            # First the observations from before the collected steps, then theirs, then what followed.
+            ("observations", np.float32, (steps - 1 + n_steps + 1, shape.inputs)),
+            ("actions", np.int64, (n_steps,)),
+            ("rewards", np.float32, (n_steps,)),
+            ("stream", np.uint64, (4,)),
+            ("before", np.int64, ()),
+            ("collected", np.int64, ()),
+            ("life", np.int64, ()),
+            ("episode", np.int64, ()),
+            ("updates", np.int64, ()),
+            ("shape", np.int64, (4,)),
+            ("learning_rate", np.float32, ()),
+            ("gamma", np.float32, ()),
+            ("gae_lambda", np.float32, ()),
+            ("clip_range", np.float64, ()),
+            ("vf_coef", np.float64, ()),
+            ("ent_coef", np.float64, ()),
+            ("max_norm", np.float32, ()),
+            ("adam_beta_1", np.float32, ()),
+            ("adam_beta_2", np.float32, ()),
+            ("adam_eps", np.float32, ()),
+            ("n_steps", np.int64, ()),
+            ("batch_size", np.int64, ()),
+            ("n_epochs", np.int64, ()),
+            ("window", np.int64, ()),
+            ("random_first_steps", np.int64, ()),
+            ("pairwise", np.bool_, ()),
+            ("shuffles", np.bool_, ()),
+            ("discounts_delta", np.bool_, ()),
+            ("learns_returns", np.bool_, ()),
+            ("timeout_bootstraps", np.bool_, ()),
+            ("gradient", np.float32, weights),
+            ("room", np.float32, (count_window(shape, batch_size, steps),)),
+            ("way_back", np.float32, (count_window_gradient(shape, batch_size, steps),)),
+            ("starts", np.int64, (batch_size,)),
+            ("values", np.float32, (n_steps + 1,)),
+            ("old", np.float32, (n_steps,)),
+            ("advantages", np.float32, (n_steps,)),
+            ("targets", np.float32, (n_steps,)),
+            ("order", np.int64, (n_steps,)),
+            ("batch_taken", np.int64, (batch_size,)),
+            ("batch_own", np.float32, (5, batch_size)),
+        ]
+    )
+
+
+# ------------------------------------------------------------------------------------------------- kernels
+
+
+@kernel
+def begin_episode(prpo: Arrays) -> None:
+    policy = prpo.policy[0]
+    policy.episode = 0
+    policy.before = 0
+    policy.collected = 0
+
+
+@kernel
+def act(prpo: Arrays, observation: NDArray[np.float32]) -> int:
+    """An action drawn from the policy after the last `window` observations."""
+    policy = prpo.policy[0]
+    shape = recurrent_shape(policy.shape)
+    actions = shape.outputs - 1
+    if policy.episode < policy.random_first_steps:
+        return below(policy.stream, actions)
+    here = policy.window - 1 + policy.collected
+    for k in range(shape.inputs):
+        policy.observations[here, k] = observation[k]
+    steps = min(policy.before + policy.collected, policy.window - 1) + 1
+    batch = window(policy.room, shape, 1, steps)
+    for t in range(steps):
+        for k in range(shape.inputs):
+            batch.inputs[t, k] = policy.observations[here - (steps - 1) + t, k]
+    policy.starts[0] = 0
+    window_forward(policy.weights, shape, batch, 1, steps, policy.starts)
+    softmax_in_place(batch.outputs, 0, actions)
+    return sample(batch.outputs, 0, actions, policy.stream)
+
+
+@kernel
+def read_window(prpo: Arrays, step: int, batch: Window, rows: int, row: int) -> None:
+    """The observations up to that of collected step `step` as window `row` of a batch."""
+    policy = prpo.policy[0]
+    steps = policy.window
+    start = steps - 1 - min(policy.before + step, steps - 1)
+    policy.starts[row] = start
+    for t in range(start, steps):
+        for k in range(batch.inputs.shape[1]):
+            batch.inputs[t * rows + row, k] = policy.observations[step + t, k]
+
+
+@kernel
+def evaluate(prpo: Arrays, ended: bool) -> None:
+    """Before the epochs: values, old probabilities, advantages and value targets of the collected steps."""
+    policy = prpo.policy[0]
+    shape, steps = recurrent_shape(policy.shape), policy.collected
+    actions = shape.outputs - 1
+    for first in range(0, steps + 1, policy.batch_size):
+        rows = min(policy.batch_size, steps + 1 - first)
+        batch = window(policy.room, shape, rows, policy.window)
+        for i in range(rows):
+            read_window(prpo, first + i, batch, rows, i)
+        window_forward(policy.weights, shape, batch, rows, policy.window, policy.starts)
+        for i in range(rows):
+            policy.values[first + i] = batch.outputs[i, actions]
+            if first + i < steps:
+                softmax_in_place(batch.outputs, i, actions)
+                policy.old[first + i] = batch.outputs[i, policy.actions[first + i]]
+    estimate_advantages(prpo, ended)
+
+
+@kernel
+def compute_gradient(prpo: Arrays, first: int, rows: int) -> None:
+    """Gradient of the loss on the steps `order[first : first + rows]`."""
+    policy = prpo.policy[0]
+    shape, steps = recurrent_shape(policy.shape), policy.window
+    batch = window(policy.room, shape, rows, steps)
+    way_back = window_gradient(policy.way_back, shape, rows, steps)
+    for i in range(rows):
+        read_window(prpo, policy.order[first + i], batch, rows, i)
+    gather_batch(prpo, first, rows)
+    window_forward(policy.weights, shape, batch, rows, steps, policy.starts)
+    differentiate_loss(prpo, batch.outputs, rows, way_back.outputs)
+    window_backward(policy.weights, shape, batch, way_back, rows, steps, policy.starts, policy.gradient)
+
+
+update = make_update(evaluate, compute_gradient)
+
+
+@kernel
+def observe(
+    prpo: Arrays,
+    observation: NDArray[np.float32],
+    action: int,
+    reward: float,
+    next_observation: NDArray[np.float32],
+    terminated: bool,
+    truncated: bool,
+) -> None:
+    """Collect the step; update once enough are collected or the episode is over."""
+    policy = prpo.policy[0]
+    t = policy.collected
+    here = policy.window - 1 + t
+    for k in range(observation.size):
+        policy.observations[here, k] = observation[k]
+        policy.observations[here + 1, k] = next_observation[k]
+    if policy.episode >= policy.random_first_steps:
+        policy.actions[t] = action
+        policy.rewards[t] = reward
+        policy.collected += 1
+        over = terminated or truncated
+        if over or policy.collected == policy.n_steps:
+            update(prpo, terminated or (truncated and not policy.timeout_bootstraps))
+            move_on(prpo, policy.collected)
+            policy.collected = 0
+    else:
+        move_on(prpo, 1)
+    policy.life += 1
+    policy.episode += 1
+
+
+@kernel
+def move_on(prpo: Arrays, steps: int) -> None:
+    """The last observations become those from before the next steps."""
+    policy = prpo.policy[0]
+    for t in range(policy.window - 1):
+        for k in range(policy.observations.shape[1]):
+            policy.observations[t, k] = policy.observations[t + steps, k]
+    policy.before = min(policy.before + steps, policy.window - 1)
+
+
+# ---------------------------------------------------------------------------------------------------- face
+
+
+class PRPOLearner(PPOLearner):
+    """One PRPO policy: recurrent network, optimiser, the steps collected since the last update, random stream."""
+
+    kernels = LearnerKernels(begin_episode, act, observe)
+    state_fields = (*PPOLearner.state_fields, "before")
+    settings: PRPO
+    shape: RecurrentShape  # type: ignore[assignment]
+
+    def __init__(
+        self, settings: PRPO, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
+    ) -> None:
+        inputs, actions = observation_size("PRPO", observation_space), action_count("PRPO", action_space)
+        self.shape = RecurrentShape(inputs, *settings.net_arch, actions + 1)
+        weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed), heads=(actions, 1))
+        layout = policy_layout(self.shape, settings.n_steps, settings.batch_size, settings.window)
+        self._build(settings, layout, weights, actions, seed)
+
+    def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Logits of the actions and, last, the value, after each window: (windows, steps, features)."""
+        return window_outputs(self.policy["weights"], self.shape, observations)

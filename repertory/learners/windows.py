@@ -1,0 +1,22 @@
+"""Recurrent networks on windows of observations from outside."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.kernels.recurrent import RecurrentShape, count_window, window, window_forward
+
+
+def window_outputs(
+    weights: NDArray[np.float32], shape: RecurrentShape, observations: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """The network's outputs after each window; a single observation per row is a window of one."""
+    windows = observations[:, None, :] if observations.ndim == 2 else observations
+    rows, steps, inputs = windows.shape
+    if inputs != shape.inputs:
+        raise ValueError(f"observations have {inputs} features; this policy was built for {shape.inputs}")
+    batch = window(np.zeros(count_window(shape, rows, steps), np.float32), shape, rows, steps)
+    batch.inputs[:] = windows.transpose(1, 0, 2).reshape(steps * rows, inputs)
+    window_forward(weights, shape, batch, rows, steps, np.zeros(rows, np.int64))
+    return batch.outputs

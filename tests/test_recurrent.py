@@ -1,0 +1,340 @@
+"""The recurrent learners: LSTM against PyTorch, windows that stay in their episode, and a task that needs memory."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+import repertory
+from repertory.domains.domain import CompiledTasks, KernelEnv, TaskKernels
+from repertory.domains.spaces import TwoValued
+from repertory.episode import EpisodePlayer
+from repertory.kernels.compile import kernel
+from repertory.kernels.random import below
+from repertory.kernels.recurrent import (
+    RecurrentShape,
+    count_recurrent_weights,
+    count_window,
+    count_window_gradient,
+    initial_recurrent_weights,
+    recurrent_matrices,
+    window,
+    window_backward,
+    window_forward,
+    window_gradient,
+)
+from repertory.learners import drqn, prpo
+
+SPACES = (TwoValued(0.0, 1.0, 11, whole_rewards=True), gymnasium.spaces.Discrete(5))
+
+
+class TorchTwin(torch.nn.Module):
+    """The same network out of PyTorch's parts, with our weights."""
+
+    def __init__(self, weights: np.ndarray, shape: RecurrentShape) -> None:
+        super().__init__()
+        w1, b1, w, r, b, w3, b3 = (torch.tensor(part.copy()) for part in recurrent_matrices(weights, shape))
+        self.dense = torch.nn.Linear(shape.inputs, shape.dense)
+        self.lstm = torch.nn.LSTM(shape.dense, shape.units)
+        self.head = torch.nn.Linear(shape.units, shape.outputs)
+        with torch.no_grad():
+            self.dense.weight.copy_(w1.T)
+            self.dense.bias.copy_(b1)
+            self.lstm.weight_ih_l0.copy_(w.T)
+            self.lstm.weight_hh_l0.copy_(r.T)
+            self.lstm.bias_ih_l0.copy_(b)
+            self.lstm.bias_hh_l0.zero_()
+            self.head.weight.copy_(w3)
+            self.head.bias.copy_(b3)
+
+    def forward(self, windows: list[np.ndarray]) -> torch.Tensor:
+        """Outputs after each window, (steps, features), whatever its length."""
+        last = []
+        for observations in windows:
+            hidden, _state = self.lstm(torch.relu(self.dense(torch.tensor(observations))))
+            last.append(hidden[-1])
+        return self.head(torch.stack(last))
+
+    def gradients(self) -> list[np.ndarray]:
+        """In the order of `recurrent_matrices`."""
+        parts = [
+            self.dense.weight.grad.T, self.dense.bias.grad, self.lstm.weight_ih_l0.grad.T,
+            self.lstm.weight_hh_l0.grad.T, self.lstm.bias_ih_l0.grad, self.head.weight.grad, self.head.bias.grad,
+        ]  # fmt: skip
+        return [part.numpy() for part in parts]
+
+
+def assert_gradients_equal(gradient: np.ndarray, shape: RecurrentShape, twin: TorchTwin) -> None:
+    for ours, theirs in zip(recurrent_matrices(gradient, shape), twin.gradients(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4 * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("shape", [RecurrentShape(11, 80, 80, 5), RecurrentShape(3, 7, 9, 2)])
+@pytest.mark.parametrize("rows", [1, 10, 34])
+def test_lstm_outputs_and_gradients_equal_torch(shape: RecurrentShape, rows: int, rng: np.random.Generator) -> None:
+    steps = 15
+    weights = initial_recurrent_weights(shape, rng) + 0.1 * rng.normal(size=count_recurrent_weights(shape))
+    weights = weights.astype(np.float32)
+    batch = window(np.zeros(count_window(shape, rows, steps), np.float32), shape, rows, steps)
+    way_back = window_gradient(np.zeros(count_window_gradient(shape, rows, steps), np.float32), shape, rows, steps)
+    batch.inputs[:] = rng.normal(size=batch.inputs.shape)
+    way_back.outputs[:] = rng.normal(size=way_back.outputs.shape)
+    starts = rng.integers(0, steps, size=rows)
+    starts[0] = 0
+    gradient = np.full_like(weights, np.nan)
+    window_forward(weights, shape, batch, rows, steps, starts)
+    window_backward(weights, shape, batch, way_back, rows, steps, starts, gradient)
+
+    twin = TorchTwin(weights, shape)
+    inputs = batch.inputs.reshape(steps, rows, shape.inputs)
+    outputs = twin([inputs[starts[i] :, i] for i in range(rows)])
+    (outputs * torch.tensor(way_back.outputs)).sum().backward()
+    np.testing.assert_allclose(batch.outputs, outputs.detach().numpy(), rtol=1e-4, atol=1e-5)
+    assert_gradients_equal(gradient, shape, twin)
+
+
+def test_initial_weights_are_as_in_keras(rng: np.random.Generator) -> None:
+    shape = RecurrentShape(11, 80, 80, 5)
+    w1, b1, w, r, b, w3, b3 = recurrent_matrices(initial_recurrent_weights(shape, rng), shape)
+    np.testing.assert_allclose(r @ r.T, np.eye(80), atol=1e-5)
+    assert b.reshape(4, 80).mean(axis=1).tolist() == [0.0, 1.0, 0.0, 0.0]
+    for matrix in (w1, w, w3):
+        limit = np.sqrt(6 / sum(matrix.shape))
+        assert 0.9 * limit < np.abs(matrix).max() <= limit
+    assert not b1.any()
+    assert not b3.any()
+
+
+def bits(rng: np.random.Generator) -> np.ndarray:
+    return rng.integers(2, size=11).astype(np.float32)
+
+
+def live(learner, episodes: list[int], rng: np.random.Generator, ends: bool = True) -> list[list[tuple]]:
+    """Random episodes of given lengths, every other one truly ended; the last is left open unless `ends`."""
+    told = []
+    for number, length in enumerate(episodes):
+        learner.begin_episode()
+        observation = bits(rng)
+        told.append([])
+        for t in range(length):
+            action, reward, following = int(rng.integers(5)), float(rng.integers(-1, 2)), bits(rng)
+            over = t == length - 1 and (ends or number < len(episodes) - 1)
+            learner.observe(observation, action, reward, following, over and number % 2 == 0, over and number % 2 == 1)
+            told[-1].append((observation, action, reward, following, over and number % 2 == 0))
+            observation = following
+    return told
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"memory": "finished-episodes", "sampling": "episodes"}, {"sampling": "episodes", "full_windows": True}],
+)
+def test_drqn_replays_windows_that_never_cross_an_episode_and_its_gradient_equals_torch(
+    settings: dict, rng: np.random.Generator
+) -> None:
+    learner = repertory.DRQN(learning_starts=10**9, buffer_size=500, **settings)(*SPACES, seed=1)
+    told = live(learner, [40, 3, 1, 25, 60, 2, 17, 16, 90, 5, 120, 30], rng)
+    steps = {experience_key(episode[t]): (episode, t) for episode in told for t in range(len(episode))}
+    policy, replay = learner.policy, learner.arrays.replay
+    policy["target_weights"] += 0.05 * rng.normal(size=policy["weights"].size).astype(np.float32)
+    seen_lengths = set()
+    for _ in range(20):
+        policy["drawn"][:] = [drqn_draw(learner) for _ in range(10)]
+        drqn.compute_gradient(learner.arrays)
+        online, following, rewards, actions, goes_on = [], [], [], [], []
+        for slot in policy["drawn"]:
+            episode, t = steps[slot_key(learner, slot)]
+            past = np.stack([step[0] for step in episode[max(0, t - 14) : t + 1]])
+            online.append(past)
+            following.append(np.concatenate([past, episode[t][3][None]])[-15:])
+            actions.append(episode[t][1])
+            rewards.append(episode[t][2])
+            goes_on.append(not episode[t][4])
+            seen_lengths.add(len(past))
+            assert not (settings.get("full_windows") and len(episode) >= 15 and len(past) < 15)
+    twin, target = TorchTwin(policy["weights"], learner.shape), TorchTwin(policy["target_weights"], learner.shape)
+    q = twin(online)
+    with torch.no_grad():
+        best = target(following).max(dim=1).values
+        goal = q.clone()
+        for i in range(10):
+            goal[i, actions[i]] = rewards[i] + 0.99 * goes_on[i] * best[i]
+    torch.nn.functional.mse_loss(q, goal).backward()
+    assert len(seen_lengths) > 2 or settings.get("full_windows")
+    assert 15 in seen_lengths
+    assert_gradients_equal(policy["gradient"], learner.shape, twin)
+    assert replay.slots.dtype["observation"].base == np.uint16
+
+
+def experience_key(step: tuple) -> tuple:
+    observation, action, reward, following, ended = step
+    return tuple(observation), action, reward, None if ended else tuple(following)
+
+
+def drqn_draw(learner) -> int:
+    from repertory.kernels.replay import draw
+
+    return draw(learner.arrays.replay, learner.policy["cursor"], learner.policy["stream"])
+
+
+def slot_key(learner, slot: int) -> tuple:
+    from repertory.kernels.replay import TERMINATED, read_observation, slot_after
+
+    replay, cursor = learner.arrays.replay, learner.policy["cursor"]
+    rows = np.zeros((2, 11), np.float32)
+    for row, place in enumerate((slot, slot_after(replay, cursor, slot))):
+        read_observation(replay, cursor, place, np.float32(0), np.float32(1), rows, row)
+    stored = replay.slots[slot]
+    ended = stored["ending"] == TERMINATED
+    return tuple(rows[0]), int(stored["action"]), float(stored["reward"]), None if ended else tuple(rows[1])
+
+
+@pytest.mark.parametrize("settings_class", [repertory.DRQN, repertory.PRPO])
+def test_acting_looks_back_over_the_window_within_the_episode(settings_class, rng: np.random.Generator) -> None:
+    """The probabilities of the action taken after n steps are those of the window of the last 15 observations."""
+    learner = settings_class(random_first_steps=0)(*SPACES, seed=1)
+    live(learner, [20], rng)
+    for length in (0, 1, 7, 14, 15, 40):
+        told = live(learner, [length], rng, ends=False)
+        now = bits(rng)
+        past = np.array([*(step[0] for step in told[0][-14:]), now])
+        expected = learner.action_probabilities(past[None])[0]
+        share = np.bincount([learner.act(now) for _ in range(3000)], minlength=5) / 3000
+        assert share == pytest.approx(expected, abs=0.045), length
+
+
+def test_prpo_gradient_equals_torch(rng: np.random.Generator) -> None:
+    """On steps whose windows reach back before the rollout, into burn-in, and to the start of the episode."""
+    for first_steps, episode in ((5, 25), (15, 115), (15, 180)):
+        settings = repertory.PRPO(random_first_steps=first_steps, n_steps=100)
+        learner = settings(*SPACES, seed=1)
+        told = live(learner, [33, episode], rng, ends=False)[-1]
+        policy = learner.policy
+        collected = (episode - first_steps) % 100 or 100
+        if policy["collected"] == 0:  # an update has just been made
+            continue
+        assert policy["collected"] == collected
+        prpo.evaluate(learner.arrays, False)
+        rows = min(34, collected)
+        policy["order"][:collected] = rng.permutation(collected)
+        prpo.compute_gradient(learner.arrays, 0, rows)
+
+        first = episode - collected
+        chosen = policy["order"][:rows]
+        windows = [np.stack([s[0] for s in told[max(0, first + t - 14) : first + t + 1]]) for t in chosen]
+        twin = TorchTwin(policy["weights"], learner.shape)
+        outputs = twin(windows)
+        log_pi, values = torch.log_softmax(outputs[:, :-1], dim=1), outputs[:, -1]
+        taken = torch.tensor([told[first + t][1] for t in chosen])
+        log_taken = log_pi[torch.arange(rows), taken]
+        advantage = torch.tensor(policy["advantages"][chosen])
+        ratio = torch.exp(log_taken - log_taken.detach())
+        entropy = -(log_pi.exp() * log_pi).sum(dim=1).mean()
+        value_loss = ((values - torch.tensor(policy["targets"][chosen])) ** 2).mean()
+        (-(ratio * advantage).mean() + value_loss - 0.01 * entropy).backward()
+        np.testing.assert_allclose(policy["values"][chosen], values.detach().numpy(), rtol=1e-4, atol=1e-5)
+        assert_gradients_equal(policy["gradient"], learner.shape, twin)
+
+
+@pytest.mark.parametrize("settings_class", [repertory.DRQN, repertory.PRPO])
+def test_a_restored_learner_goes_on_to_the_bit(settings_class, rng: np.random.Generator) -> None:
+    settings = settings_class(
+        **({"learning_starts": 50, "buffer_size": 300} if settings_class is repertory.DRQN else {})
+    )
+    learner, twin = settings(*SPACES, seed=1), settings(*SPACES, seed=2)
+    live(learner, [30, 47], rng, ends=False)
+    twin.load_state_dict(learner.state_dict())
+    for _ in range(120):
+        observation, following = bits(rng), bits(rng)
+        assert learner.act(observation) == twin.act(observation)
+        for each in (learner, twin):
+            each.observe(observation, 1, 1.0, following, False, False)
+    for name, array in learner.state_dict().items():
+        assert np.array_equal(array, twin.state_dict()[name]), name
+
+
+def test_a_policys_memory_is_under_two_and_a_half_megabytes() -> None:
+    replay = repertory.DRQN()(*SPACES, 1).arrays.replay
+    assert sum(array.nbytes for array in replay) < 2_500_000
+
+
+# --------------------------------------------------------------------------------------------- a recall task
+# A cue in the first observation says which of two actions will be right at the end; nothing in between or at the end
+# shows it. Without memory the best expected reward is one half.
+
+RECALL_STEPS = 6
+
+
+class RecallParams(NamedTuple):
+    steps: int
+
+
+@kernel
+def recall_reset(params: RecallParams, state: np.ndarray, stream: np.ndarray) -> None:
+    state[0] = below(stream, 2)
+    state[1] = 0
+
+
+@kernel
+def recall_step(params: RecallParams, state: np.ndarray, action: int, stream: np.ndarray) -> tuple[float, bool, bool]:
+    state[1] += 1
+    over = state[1] == params.steps
+    return (1.0 if over and action == state[0] else 0.0), over, False
+
+
+@kernel
+def recall_observe(params: RecallParams, state: np.ndarray, observation: np.ndarray) -> None:
+    observation[:] = np.float32(0.0)
+    if state[1] == 0:
+        observation[state[0]] = 1.0
+    observation[2] = 1.0 if state[1] == params.steps - 1 else 0.0
+
+
+class RecallEnv(KernelEnv):
+    observation_space, action_space = SPACES
+
+
+def recall_domain() -> repertory.Domain:
+    tasks = CompiledTasks(
+        TaskKernels(recall_reset, recall_step, recall_observe),
+        [RecallParams(RECALL_STEPS)],
+        lambda: np.zeros(2, np.int64),
+        observation_size=11,
+    )
+    return repertory.Domain("recall", ("cue",), lambda task: RecallEnv(tasks, task), tasks)
+
+
+VALUE_BASED = {
+    "random_first_steps": 0,
+    "learning_starts": 500,
+    "learning_rate": 1.0,
+    "exploration_rate": 0.05,
+    "target_update_interval": 500,
+    "buffer_size": 10_000,
+}
+ACTOR_CRITIC = {"random_first_steps": 0, "learning_rate": 0.002}
+
+
+@pytest.mark.parametrize(
+    ("settings", "has_memory"),
+    [
+        (repertory.DRQN(**VALUE_BASED), True),
+        (repertory.PRPO(**ACTOR_CRITIC), True),
+        (repertory.DQN(**VALUE_BASED), False),
+        (repertory.PPO(**ACTOR_CRITIC), False),
+    ],
+    ids=["drqn", "prpo", "dqn", "ppo"],
+)
+def test_only_recurrent_learners_solve_a_task_that_needs_memory(settings, has_memory: bool) -> None:
+    domain = recall_domain()
+    learner, player = settings(*SPACES, seed=1), EpisodePlayer(domain)
+    rewards = [player.play(0, learner, seed).total_reward for seed in range(6000)]
+    final = np.mean(rewards[-1000:])
+    if has_memory:
+        assert final > 0.9
+    else:
+        assert final < 0.6
