@@ -8,12 +8,15 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cartpole_dqn, cartpole_ppo
+from benchmarks import cartpole_dqn, cartpole_ppo, pocman_drqn, pocman_prpo
 from benchmarks.measure import Contender, machine, steps_per_second
+from benchmarks.peak import measure_peak
 
 TRAINING: dict[str, dict[str, Callable[[], Contender]]] = {
     "Cartpole DQN": {"repertory": cartpole_dqn.repertory_dqn, "Stable-Baselines3": cartpole_dqn.sb3_dqn},
     "Cartpole PPO": {"repertory": cartpole_ppo.repertory_ppo, "Stable-Baselines3": cartpole_ppo.sb3_ppo},
+    "POcman DRQN": {"repertory": pocman_drqn.repertory_drqn, "PyTorch": pocman_drqn.torch_drqn},
+    "POcman PRPO": {"repertory": pocman_prpo.repertory_prpo, "sb3-contrib": pocman_prpo.sb3_recurrent_ppo},
 }
 """What is trained, and who competes; the first is compared with the others."""
 
@@ -29,6 +32,13 @@ def main() -> None:
         for name, speed in speeds.items():
             table.add_row(what, name, f"{speed:,.0f}", "" if speed == ours else f"{ours / speed:.0f}")
     console.print(table, highlight=False)
+    peak, speed = measure_peak(), pocman_drqn.update_speed()
+    console.print(
+        f"POcman DRQN updates: {speed / 1e9:.0f} GFLOP/s, {speed / peak:.0%} of this machine's float32 matrix-product "
+        f"peak of {peak / 1e9:.0f} GFLOP/s",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 if __name__ == "__main__":

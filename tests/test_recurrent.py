@@ -16,6 +16,7 @@ from repertory.episode import EpisodePlayer
 from repertory.kernels.compile import kernel
 from repertory.kernels.random import below
 from repertory.kernels.recurrent import (
+    BatchOfWindows,
     RecurrentShape,
     count_recurrent_weights,
     count_window,
@@ -79,19 +80,22 @@ def test_lstm_outputs_and_gradients_equal_torch(shape: RecurrentShape, rows: int
     steps = 15
     weights = initial_recurrent_weights(shape, rng) + 0.1 * rng.normal(size=count_recurrent_weights(shape))
     weights = weights.astype(np.float32)
-    batch = window(np.zeros(count_window(shape, rows, steps), np.float32), shape, rows, steps)
-    way_back = window_gradient(np.zeros(count_window_gradient(shape, rows, steps), np.float32), shape, rows, steps)
+    n = 40  # observations that stand in several windows each, or in none
+    batch = window(np.zeros(count_window(shape, n, rows, steps), np.float32), shape, n, rows, steps)
+    room = np.zeros(count_window_gradient(shape, n, rows, steps), np.float32)
+    way_back = window_gradient(room, shape, n, rows, steps)
     batch.inputs[:] = rng.normal(size=batch.inputs.shape)
     way_back.outputs[:] = rng.normal(size=way_back.outputs.shape)
     starts = rng.integers(0, steps, size=rows)
     starts[0] = 0
+    made = BatchOfWindows(n, rows, steps, rng.integers(n, size=rows * steps), starts)
     gradient = np.full_like(weights, np.nan)
-    window_forward(weights, shape, batch, rows, steps, starts)
-    window_backward(weights, shape, batch, way_back, rows, steps, starts, gradient)
+    window_forward(weights, shape, batch, made)
+    window_backward(weights, shape, batch, made, way_back, gradient)
 
     twin = TorchTwin(weights, shape)
-    inputs = batch.inputs.reshape(steps, rows, shape.inputs)
-    outputs = twin([inputs[starts[i] :, i] for i in range(rows)])
+    places = made.places.reshape(steps, rows)
+    outputs = twin([batch.inputs[places[starts[i] :, i]] for i in range(rows)])
     (outputs * torch.tensor(way_back.outputs)).sum().backward()
     np.testing.assert_allclose(batch.outputs, outputs.detach().numpy(), rtol=1e-4, atol=1e-5)
     assert_gradients_equal(gradient, shape, twin)

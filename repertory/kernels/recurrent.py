@@ -1,9 +1,10 @@
 """The recurrent network of the paper: a rectified layer, an LSTM over a window of observations, and a linear head on
 its last output.
 
-A batch of windows is laid out by time: row t * rows + i is step t of window i. The products over all steps at once
-(inputs to gates, and the weights' gradients) are large; only the recurrent one runs step by step. A window that
-starts late, because its episode did, has a zero state until its first observation.
+Windows overlap, so each observation goes through the rectified layer and into the gates once, however many windows
+and steps it stands in: `places` says which observation is step t of window i, at t * rows + i. The products over all
+observations at once are large; only the recurrent one runs step by step. A window that starts late, because its
+episode did, has a zero state until its first observation.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Window(NamedTuple):
     """Room for a batch of windows on its way through the network."""
 
     inputs: Matrix
+    """The observations, each once."""
     dense: Matrix
+    input_gates: Matrix
     gates: Matrix
     cells: Matrix
     """One step longer than the window: the zero state comes first."""
@@ -58,6 +61,7 @@ class WindowGradient(NamedTuple):
 
     outputs: Matrix
     gates: Matrix
+    input_gates: Matrix
     dense: Matrix
     hidden: Matrix
     cells: Matrix
@@ -65,20 +69,32 @@ class WindowGradient(NamedTuple):
     transposed_recurrent: Matrix
 
 
+class BatchOfWindows(NamedTuple):
+    """How windows are made of observations."""
+
+    observations: int
+    rows: int
+    steps: int
+    places: NDArray[np.int64]
+    """Which observation is step t of window i, at t * rows + i."""
+    starts: NDArray[np.int64]
+    """The first step of each window."""
+
+
 def count_recurrent_weights(shape: RecurrentShape) -> int:
     n0, n1, u, n3 = shape
     return n0 * n1 + n1 + n1 * 4 * u + u * 4 * u + 4 * u + u * n3 + n3
 
 
-def count_window(shape: RecurrentShape, rows: int, steps: int) -> int:
+def count_window(shape: RecurrentShape, observations: int, rows: int, steps: int) -> int:
     """Room that a batch of windows needs, in floats."""
     n0, n1, u, n3 = shape
-    return rows * steps * (n0 + n1 + 5 * u) + 2 * rows * (steps + 1) * u + rows * n3
+    return observations * (n0 + n1 + 4 * u) + rows * steps * 5 * u + 2 * rows * (steps + 1) * u + rows * n3
 
 
-def count_window_gradient(shape: RecurrentShape, rows: int, steps: int) -> int:
+def count_window_gradient(shape: RecurrentShape, observations: int, rows: int, steps: int) -> int:
     _n0, n1, u, n3 = shape
-    return rows * steps * (4 * u + n1) + 2 * rows * u + rows * n3 + 4 * u * (n1 + u)
+    return observations * (4 * u + n1) + rows * steps * 4 * u + 2 * rows * u + rows * n3 + 4 * u * (n1 + u)
 
 
 @kernel
@@ -87,46 +103,50 @@ def recurrent_shape(widths: NDArray[np.int64]) -> RecurrentShape:
 
 
 @kernel
-def window(room: Vector, shape: RecurrentShape, rows: int, steps: int) -> Window:
+def window(room: Vector, shape: RecurrentShape, observations: int, rows: int, steps: int) -> Window:
     """Views of a vector of `count_window` floats."""
     n0, n1, u, n3 = shape
     n = rows * steps
     a = n * 4 * u
-    b = a + n * n1
-    c = b + (n + rows) * u
-    d = c + n * u
-    e = d + (n + rows) * u
-    f = e + n * n0
+    b = a + observations * 4 * u
+    c = b + observations * n1
+    d = c + (n + rows) * u
+    e = d + n * u
+    f = e + (n + rows) * u
+    g = f + observations * n0
     return Window(
-        room[e:f].reshape(n, n0),
-        room[a:b].reshape(n, n1),
+        room[f:g].reshape(observations, n0),
+        room[b:c].reshape(observations, n1),
+        room[a:b].reshape(observations, 4 * u),
         room[:a].reshape(n, 4 * u),
-        room[b:c].reshape(n + rows, u),
-        room[c:d].reshape(n, u),
-        room[d:e].reshape(n + rows, u),
-        room[f : f + rows * n3].reshape(rows, n3),
+        room[c:d].reshape(n + rows, u),
+        room[d:e].reshape(n, u),
+        room[e:f].reshape(n + rows, u),
+        room[g : g + rows * n3].reshape(rows, n3),
     )
 
 
 @kernel
-def window_gradient(room: Vector, shape: RecurrentShape, rows: int, steps: int) -> WindowGradient:
+def window_gradient(room: Vector, shape: RecurrentShape, observations: int, rows: int, steps: int) -> WindowGradient:
     """Views of a vector of `count_window_gradient` floats."""
     _n0, n1, u, n3 = shape
     n = rows * steps
     a = n * 4 * u
-    b = a + n * n1
-    c = b + rows * u
+    b = a + observations * 4 * u
+    c = b + observations * n1
     d = c + rows * u
-    e = d + 4 * u * n1
-    f = e + 4 * u * u
+    e = d + rows * u
+    f = e + 4 * u * n1
+    g = f + 4 * u * u
     return WindowGradient(
-        room[f : f + rows * n3].reshape(rows, n3),
+        room[g : g + rows * n3].reshape(rows, n3),
         room[:a].reshape(n, 4 * u),
-        room[a:b].reshape(n, n1),
-        room[b:c].reshape(rows, u),
+        room[a:b].reshape(observations, 4 * u),
+        room[b:c].reshape(observations, n1),
         room[c:d].reshape(rows, u),
-        room[d:e].reshape(4 * u, n1),
-        room[e:f].reshape(4 * u, u),
+        room[d:e].reshape(rows, u),
+        room[e:f].reshape(4 * u, n1),
+        room[f:g].reshape(4 * u, u),
     )
 
 
@@ -170,26 +190,28 @@ def initial_recurrent_weights(
 
 
 @kernel
-def window_forward(
-    weights: Vector, shape: RecurrentShape, batch: Window, rows: int, steps: int, starts: NDArray[np.int64]
-) -> None:
-    """Outputs of windows of `steps` observations in `batch.inputs`; window i begins at step `starts[i]`."""
+def window_forward(weights: Vector, shape: RecurrentShape, batch: Window, made: BatchOfWindows) -> None:
+    """Outputs of windows made of the observations in `batch.inputs`."""
     w1, b1, w, r, b, w3, b3 = recurrent_matrices(weights, shape)
-    units = shape.units
-    affine(batch.inputs, w1, b1, batch.dense, rows * steps)
-    rectify(batch.dense, rows * steps)
-    affine(batch.dense, w, b, batch.gates, rows * steps)
+    units, rows, steps = shape.units, made.rows, made.steps
+    affine(batch.inputs, w1, b1, batch.dense, made.observations)
+    rectify(batch.dense, made.observations)
+    affine(batch.dense, w, b, batch.input_gates, made.observations)
     batch.cells[:rows] = _ZERO
     batch.hidden[:rows] = _ZERO
     for t in range(steps):
         here, after = t * rows, (t + 1) * rows
+        for i in range(rows):
+            place = made.places[here + i]
+            for j in range(4 * units):
+                batch.gates[here + i, j] = batch.input_gates[place, j]
         if t > 0:
             add_product(
                 batch.gates[here:after], 4 * units, batch.hidden[here:after], units, 1, r, 4 * units,
                 rows, 4 * units, units,
             )  # fmt: skip
         for i in range(rows):
-            if t >= starts[i]:
+            if t >= made.starts[i]:
                 cell_forward(
                     batch.gates, (here + i) * 4 * units, batch.cells, (here + i) * units, (after + i) * units,
                     batch.tanh_cells, (here + i) * units, batch.hidden, (after + i) * units, units,
@@ -206,30 +228,33 @@ def window_backward(
     weights: Vector,
     shape: RecurrentShape,
     batch: Window,
+    made: BatchOfWindows,
     way_back: WindowGradient,
-    rows: int,
-    steps: int,
-    starts: NDArray[np.int64],
     gradient: Vector,
 ) -> None:
     """Gradient of the loss in all weights, given `way_back.outputs`; follows a `window_forward` on the batch."""
     _w1, _b1, w, r, _b, w3, _b3 = recurrent_matrices(weights, shape)
     g1, gb1, g, gr, gb, g3, gb3 = recurrent_matrices(gradient, shape)
-    units, last = shape.units, steps * rows
+    units, rows, steps = shape.units, made.rows, made.steps
+    last = steps * rows
     gradient[:] = _ZERO
     transpose(w, way_back.transposed_input)
     transpose(r, way_back.transposed_recurrent)
     head_gradient(batch.hidden[last : last + rows], way_back.outputs, w3, g3, gb3, way_back.hidden, rows)
     way_back.cells[:rows] = _ZERO
+    way_back.input_gates[:] = _ZERO
     for t in range(steps - 1, -1, -1):
         here = t * rows
         for i in range(rows):
-            if t >= starts[i]:
+            if t >= made.starts[i]:
                 cell_backward(
                     batch.gates, (here + i) * 4 * units, batch.cells, (here + i) * units,
                     batch.tanh_cells, (here + i) * units, way_back.hidden, i * units, way_back.cells, i * units,
                     way_back.gates, (here + i) * 4 * units, units,
                 )  # fmt: skip
+                place = made.places[here + i]
+                for j in range(4 * units):
+                    way_back.input_gates[place, j] += way_back.gates[here + i, j]
             else:
                 way_back.gates[here + i] = _ZERO
         if t > 0:
@@ -240,14 +265,14 @@ def window_backward(
             )  # fmt: skip
     # What followed from step t went in with the hidden state of step t - 1, which stands in row t.
     add_product(gr, 4 * units, batch.hidden, 1, units, way_back.gates, 4 * units, units, 4 * units, last)
-    affine_gradient(batch.dense, way_back.gates, g, gb, last)
-    way_back.dense[:last] = _ZERO
+    affine_gradient(batch.dense, way_back.input_gates, g, gb, made.observations)
+    way_back.dense[:] = _ZERO
     add_product(
-        way_back.dense, shape.dense, way_back.gates, 4 * units, 1, way_back.transposed_input, shape.dense,
-        last, shape.dense, 4 * units,
+        way_back.dense, shape.dense, way_back.input_gates, 4 * units, 1, way_back.transposed_input, shape.dense,
+        made.observations, shape.dense, 4 * units,
     )  # fmt: skip
-    silence(way_back.dense, batch.dense, last)
-    affine_gradient(batch.inputs, way_back.dense, g1, gb1, last)
+    silence(way_back.dense, batch.dense, made.observations)
+    affine_gradient(batch.inputs, way_back.dense, g1, gb1, made.observations)
 
 
 @kernel

@@ -19,6 +19,7 @@ from repertory.kernels.memory import layout
 from repertory.kernels.network import argmax
 from repertory.kernels.random import below, uniform
 from repertory.kernels.recurrent import (
+    BatchOfWindows,
     RecurrentShape,
     count_recurrent_weights,
     count_window,
@@ -72,7 +73,7 @@ class DRQN(DQN):
 
 def policy_layout(shape: RecurrentShape, batch_size: int, steps: int) -> np.dtype[Any]:
     weights = (count_recurrent_weights(shape),)
-    batch = (count_window(shape, batch_size, steps),)
+    batch = (count_window(shape, batch_size * steps, batch_size, steps),)
     return layout(
         [
             ("weights", np.float32, weights),
@@ -103,13 +104,14 @@ def policy_layout(shape: RecurrentShape, batch_size: int, steps: int) -> np.dtyp
             ("random_first_steps", np.int64, ()),
             ("timeout_bootstraps", np.bool_, ()),
             ("gradient", np.float32, weights),
-            ("acting", np.float32, (count_window(shape, 1, steps),)),
+            ("acting", np.float32, (count_window(shape, steps, 1, steps),)),
             ("acting_start", np.int64, (1,)),
             ("online", np.float32, batch),
             ("target", np.float32, batch),
-            ("way_back", np.float32, (count_window_gradient(shape, batch_size, steps),)),
+            ("way_back", np.float32, (count_window_gradient(shape, batch_size * steps, batch_size, steps),)),
             ("online_starts", np.int64, (batch_size,)),
             ("target_starts", np.int64, (batch_size,)),
+            ("in_order", np.int64, (batch_size * steps,)),
             ("drawn", np.int64, (batch_size,)),
         ]
     )
@@ -135,12 +137,14 @@ def act(drqn: Arrays, observation: NDArray[np.float32]) -> int:
     if explores or policy.episode < policy.random_first_steps:
         return below(policy.stream, shape.outputs)
     earlier = policy.recent_count
-    batch = window(policy.acting, shape, 1, earlier + 1)
+    steps = earlier + 1
+    batch = window(policy.acting, shape, steps, 1, steps)
     for k in range(shape.inputs):
         for t in range(earlier):
             batch.inputs[t, k] = policy.recent[t, k]
         batch.inputs[earlier, k] = observation[k]
-    window_forward(policy.weights, shape, batch, 1, earlier + 1, policy.acting_start)
+    made = BatchOfWindows(steps, 1, steps, policy.in_order, policy.acting_start)
+    window_forward(policy.weights, shape, batch, made)
     return argmax(batch.outputs, 0)
 
 
@@ -149,8 +153,10 @@ def compute_gradient(drqn: Arrays) -> None:
     """Gradient of the loss on the windows that end in the experiences `drawn`: Equation "DRQN loss function"."""
     policy = drqn.policy[0]
     shape, rows, steps = recurrent_shape(policy.shape), policy.batch_size, policy.window
-    online, target = window(policy.online, shape, rows, steps), window(policy.target, shape, rows, steps)
-    way_back = window_gradient(policy.way_back, shape, rows, steps)
+    n = rows * steps
+    online, target = window(policy.online, shape, n, rows, steps), window(policy.target, shape, n, rows, steps)
+    way_back = window_gradient(policy.way_back, shape, n, rows, steps)
+    made = BatchOfWindows(n, rows, steps, policy.in_order, policy.online_starts)
     for i in range(rows):
         last = policy.drawn[i]
         earlier = steps_before(drqn.replay, policy.cursor, last, steps - 1)
@@ -158,10 +164,11 @@ def compute_gradient(drqn: Arrays) -> None:
         policy.target_starts[i] = max(steps - 2 - earlier, 0)  # one observation more, if there is room
         read_window(drqn, last, policy.online_starts[i], online.inputs, i)
         read_window(drqn, last + 1, policy.target_starts[i], target.inputs, i)
-    window_forward(policy.weights, shape, online, rows, steps, policy.online_starts)
-    window_forward(policy.target_weights, shape, target, rows, steps, policy.target_starts)
+    window_forward(policy.weights, shape, online, made)
+    target_made = BatchOfWindows(n, rows, steps, policy.in_order, policy.target_starts)
+    window_forward(policy.target_weights, shape, target, target_made)
     temporal_differences(drqn, online.outputs, target.outputs, way_back.outputs)
-    window_backward(policy.weights, shape, online, way_back, rows, steps, policy.online_starts, policy.gradient)
+    window_backward(policy.weights, shape, online, made, way_back, policy.gradient)
 
 
 @kernel
@@ -220,6 +227,7 @@ class DRQNLearner(DQNLearner):
         weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed))
         layout = policy_layout(self.shape, settings.batch_size, settings.window)
         self._build(settings, layout, weights, observation_space, actions, seed)
+        self.policy["in_order"][:] = np.arange(settings.batch_size * settings.window)
 
     def memory_plan(self) -> MemoryPlan:
         lead = self.settings.window - 1 if self.settings.full_windows else 0

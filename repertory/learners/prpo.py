@@ -18,6 +18,7 @@ from repertory.kernels.compile import kernel
 from repertory.kernels.memory import layout
 from repertory.kernels.random import below
 from repertory.kernels.recurrent import (
+    BatchOfWindows,
     RecurrentShape,
     Window,
     count_recurrent_weights,
@@ -70,13 +71,14 @@ class PRPO(PPO):
 
 def policy_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: int) -> np.dtype[Any]:
     weights = (count_recurrent_weights(shape),)
+    observations = steps - 1 + n_steps + 1
     return layout(
         [
             ("weights", np.float32, weights),
             ("mean", np.float32, weights),
             ("square", np.float32, weights),
             # First the observations from before the collected steps, then theirs, then what followed.
-            ("observations", np.float32, (steps - 1 + n_steps + 1, shape.inputs)),
+            ("observations", np.float32, (observations, shape.inputs)),
             ("actions", np.int64, (n_steps,)),
             ("rewards", np.float32, (n_steps,)),
             ("stream", np.uint64, (4,)),
@@ -107,8 +109,9 @@ def policy_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: i
             ("learns_returns", np.bool_, ()),
             ("timeout_bootstraps", np.bool_, ()),
             ("gradient", np.float32, weights),
-            ("room", np.float32, (count_window(shape, batch_size, steps),)),
-            ("way_back", np.float32, (count_window_gradient(shape, batch_size, steps),)),
+            ("room", np.float32, (count_window(shape, observations, batch_size, steps),)),
+            ("way_back", np.float32, (count_window_gradient(shape, observations, batch_size, steps),)),
+            ("places", np.int64, (batch_size * steps,)),
             ("starts", np.int64, (batch_size,)),
             ("values", np.float32, (n_steps + 1,)),
             ("old", np.float32, (n_steps,)),
@@ -144,26 +147,34 @@ def act(prpo: Arrays, observation: NDArray[np.float32]) -> int:
     for k in range(shape.inputs):
         policy.observations[here, k] = observation[k]
     steps = min(policy.before + policy.collected, policy.window - 1) + 1
-    batch = window(policy.room, shape, 1, steps)
+    batch = window(policy.room, shape, steps, 1, steps)
     for t in range(steps):
+        policy.places[t] = t
         for k in range(shape.inputs):
             batch.inputs[t, k] = policy.observations[here - (steps - 1) + t, k]
     policy.starts[0] = 0
-    window_forward(policy.weights, shape, batch, 1, steps, policy.starts)
+    window_forward(policy.weights, shape, batch, BatchOfWindows(steps, 1, steps, policy.places, policy.starts))
     softmax_in_place(batch.outputs, 0, actions)
     return sample(batch.outputs, 0, actions, policy.stream)
 
 
 @kernel
-def read_window(prpo: Arrays, step: int, batch: Window, rows: int, row: int) -> None:
-    """The observations up to that of collected step `step` as window `row` of a batch."""
+def place_window(prpo: Arrays, step: int, rows: int, row: int) -> None:
+    """Window `row` of a batch: the observations up to that of collected step `step`."""
     policy = prpo.policy[0]
     steps = policy.window
-    start = steps - 1 - min(policy.before + step, steps - 1)
-    policy.starts[row] = start
-    for t in range(start, steps):
+    policy.starts[row] = steps - 1 - min(policy.before + step, steps - 1)
+    for t in range(steps):
+        policy.places[t * rows + row] = step + t
+
+
+@kernel
+def load_observations(prpo: Arrays, batch: Window) -> None:
+    """All observations of the rollout and from before it: what its windows are made of."""
+    policy = prpo.policy[0]
+    for t in range(batch.inputs.shape[0]):
         for k in range(batch.inputs.shape[1]):
-            batch.inputs[t * rows + row, k] = policy.observations[step + t, k]
+            batch.inputs[t, k] = policy.observations[t, k]
 
 
 @kernel
@@ -172,12 +183,15 @@ def evaluate(prpo: Arrays, ended: bool) -> None:
     policy = prpo.policy[0]
     shape, steps = recurrent_shape(policy.shape), policy.collected
     actions = shape.outputs - 1
+    n = policy.window + steps
     for first in range(0, steps + 1, policy.batch_size):
         rows = min(policy.batch_size, steps + 1 - first)
-        batch = window(policy.room, shape, rows, policy.window)
+        batch = window(policy.room, shape, n, rows, policy.window)
+        load_observations(prpo, batch)
         for i in range(rows):
-            read_window(prpo, first + i, batch, rows, i)
-        window_forward(policy.weights, shape, batch, rows, policy.window, policy.starts)
+            place_window(prpo, first + i, rows, i)
+        made = BatchOfWindows(n, rows, policy.window, policy.places, policy.starts)
+        window_forward(policy.weights, shape, batch, made)
         for i in range(rows):
             policy.values[first + i] = batch.outputs[i, actions]
             if first + i < steps:
@@ -191,14 +205,17 @@ def compute_gradient(prpo: Arrays, first: int, rows: int) -> None:
     """Gradient of the loss on the steps `order[first : first + rows]`."""
     policy = prpo.policy[0]
     shape, steps = recurrent_shape(policy.shape), policy.window
-    batch = window(policy.room, shape, rows, steps)
-    way_back = window_gradient(policy.way_back, shape, rows, steps)
+    n = steps + policy.collected
+    batch = window(policy.room, shape, n, rows, steps)
+    way_back = window_gradient(policy.way_back, shape, n, rows, steps)
+    load_observations(prpo, batch)
     for i in range(rows):
-        read_window(prpo, policy.order[first + i], batch, rows, i)
+        place_window(prpo, policy.order[first + i], rows, i)
     gather_batch(prpo, first, rows)
-    window_forward(policy.weights, shape, batch, rows, steps, policy.starts)
+    made = BatchOfWindows(n, rows, steps, policy.places, policy.starts)
+    window_forward(policy.weights, shape, batch, made)
     differentiate_loss(prpo, batch.outputs, rows, way_back.outputs)
-    window_backward(policy.weights, shape, batch, way_back, rows, steps, policy.starts, policy.gradient)
+    window_backward(policy.weights, shape, batch, made, way_back, policy.gradient)
 
 
 update = make_update(evaluate, compute_gradient)

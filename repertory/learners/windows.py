@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.kernels.recurrent import RecurrentShape, count_window, window, window_forward
+from repertory.kernels.recurrent import BatchOfWindows, RecurrentShape, count_window, window, window_forward
 
 
 def window_outputs(
@@ -16,7 +16,8 @@ def window_outputs(
     rows, steps, inputs = windows.shape
     if inputs != shape.inputs:
         raise ValueError(f"observations have {inputs} features; this policy was built for {shape.inputs}")
-    batch = window(np.zeros(count_window(shape, rows, steps), np.float32), shape, rows, steps)
-    batch.inputs[:] = windows.transpose(1, 0, 2).reshape(steps * rows, inputs)
-    window_forward(weights, shape, batch, rows, steps, np.zeros(rows, np.int64))
+    n = rows * steps
+    batch = window(np.zeros(count_window(shape, n, rows, steps), np.float32), shape, n, rows, steps)
+    batch.inputs[:] = windows.transpose(1, 0, 2).reshape(n, inputs)
+    window_forward(weights, shape, batch, BatchOfWindows(n, rows, steps, np.arange(n), np.zeros(rows, np.int64)))
     return batch.outputs
