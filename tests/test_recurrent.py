@@ -211,6 +211,25 @@ def test_acting_looks_back_over_the_window_within_the_episode(settings_class, rn
         assert share == pytest.approx(expected, abs=0.045), length
 
 
+def test_prpo_learns_the_same_whether_or_not_it_acted(rng: np.random.Generator) -> None:
+    """What was found while acting is what would have been found before the update: to the bit."""
+    acting, watching = (repertory.PRPO(random_first_steps=3)(*SPACES, seed=1) for _ in range(2))
+    for length in (150, 40):
+        observation = bits(rng)
+        for each in (acting, watching):
+            each.begin_episode()
+        for t in range(length):
+            following, action = bits(rng), int(rng.integers(5))
+            if t % 100 < 60:
+                acting.act(observation)
+            acting.policy["stream"] = watching.policy["stream"]
+            for each in (acting, watching):
+                each.observe(observation, action, float(action == 2), following, False, t == length - 1)
+            observation = following
+    assert acting.policy["updates"] > 10
+    assert np.array_equal(acting.policy["weights"], watching.policy["weights"])
+
+
 def test_prpo_gradient_equals_torch(rng: np.random.Generator) -> None:
     """On steps whose windows reach back before the rollout, into burn-in, and to the start of the episode."""
     for first_steps, episode in ((5, 25), (15, 115), (15, 180)):
@@ -251,6 +270,9 @@ def test_a_restored_learner_goes_on_to_the_bit(settings_class, rng: np.random.Ge
     )
     learner, twin = settings(*SPACES, seed=1), settings(*SPACES, seed=2)
     live(learner, [30, 47], rng, ends=False)
+    live(twin, [33, 70], rng, ends=False)
+    for each in (learner, twin):  # both have looked at their own observations with their own weights
+        each.act(bits(rng))
     twin.load_state_dict(learner.state_dict())
     for _ in range(120):
         observation, following = bits(rng), bits(rng)

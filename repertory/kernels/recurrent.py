@@ -192,11 +192,28 @@ def initial_recurrent_weights(
 @kernel
 def window_forward(weights: Vector, shape: RecurrentShape, batch: Window, made: BatchOfWindows) -> None:
     """Outputs of windows made of the observations in `batch.inputs`."""
-    w1, b1, w, r, b, w3, b3 = recurrent_matrices(weights, shape)
+    embed(weights, shape, batch.inputs, batch.dense, batch.input_gates, made.observations)
+    run_windows(weights, shape, batch.input_gates, batch, made)
+
+
+@kernel
+def embed(
+    weights: Vector, shape: RecurrentShape, inputs: Matrix, dense: Matrix, input_gates: Matrix, observations: int
+) -> None:
+    """From observations to what they bring to the gates: all that does not depend on the hidden state."""
+    w1, b1, w, _r, b, _w3, _b3 = recurrent_matrices(weights, shape)
+    affine(inputs, w1, b1, dense, observations)
+    rectify(dense, observations)
+    affine(dense, w, b, input_gates, observations)
+
+
+@kernel
+def run_windows(
+    weights: Vector, shape: RecurrentShape, input_gates: Matrix, batch: Window, made: BatchOfWindows
+) -> None:
+    """Outputs of windows made of observations that have been through `embed`."""
+    _w1, _b1, _w, r, _b, w3, b3 = recurrent_matrices(weights, shape)
     units, rows, steps = shape.units, made.rows, made.steps
-    affine(batch.inputs, w1, b1, batch.dense, made.observations)
-    rectify(batch.dense, made.observations)
-    affine(batch.dense, w, b, batch.input_gates, made.observations)
     batch.cells[:rows] = _ZERO
     batch.hidden[:rows] = _ZERO
     for t in range(steps):
@@ -204,7 +221,7 @@ def window_forward(weights: Vector, shape: RecurrentShape, batch: Window, made: 
         for i in range(rows):
             place = made.places[here + i]
             for j in range(4 * units):
-                batch.gates[here + i, j] = batch.input_gates[place, j]
+                batch.gates[here + i, j] = input_gates[place, j]
         if t > 0:
             add_product(
                 batch.gates[here:after], 4 * units, batch.hidden[here:after], units, 1, r, 4 * units,
@@ -242,7 +259,7 @@ def window_backward(
     transpose(r, way_back.transposed_recurrent)
     head_gradient(batch.hidden[last : last + rows], way_back.outputs, w3, g3, gb3, way_back.hidden, rows)
     way_back.cells[:rows] = _ZERO
-    way_back.input_gates[:] = _ZERO
+    way_back.input_gates[: made.observations] = _ZERO
     for t in range(steps - 1, -1, -1):
         here = t * rows
         for i in range(rows):
@@ -266,13 +283,48 @@ def window_backward(
     # What followed from step t went in with the hidden state of step t - 1, which stands in row t.
     add_product(gr, 4 * units, batch.hidden, 1, units, way_back.gates, 4 * units, units, 4 * units, last)
     affine_gradient(batch.dense, way_back.input_gates, g, gb, made.observations)
-    way_back.dense[:] = _ZERO
+    way_back.dense[: made.observations] = _ZERO
     add_product(
         way_back.dense, shape.dense, way_back.input_gates, 4 * units, 1, way_back.transposed_input, shape.dense,
         made.observations, shape.dense, 4 * units,
     )  # fmt: skip
     silence(way_back.dense, batch.dense, made.observations)
     affine_gradient(batch.inputs, way_back.dense, g1, gb1, made.observations)
+
+
+@kernel
+def index_distinct(observations: Matrix, count: int, places: NDArray[np.int64], checksums: NDArray[np.float64]) -> int:
+    """Keep equal observations once: compact the first `count` rows in place, put the new row of each into `places`,
+    and return how many are left. A row whose place is below 0 holds no observation.
+
+    In a small world most observations of a batch are equal, and the widest products shrink with them.
+    """
+    kept = 0
+    for row in range(count):
+        if places[row] < 0:
+            places[row] = 0
+            continue
+        checksum = 0.0
+        for k in range(observations.shape[1]):
+            checksum = 1.6180339887 * checksum + observations[row, k]
+        place = 0
+        while place < kept and not (checksums[place] == checksum and _same(observations, place, row)):
+            place += 1
+        if place == kept:
+            checksums[kept] = checksum
+            for k in range(observations.shape[1]):
+                observations[kept, k] = observations[row, k]
+            kept += 1
+        places[row] = place
+    return kept
+
+
+@kernel
+def _same(observations: Matrix, one: int, other: int) -> bool:
+    k = 0
+    while k < observations.shape[1] and observations[one, k] == observations[other, k]:
+        k += 1
+    return k == observations.shape[1]
 
 
 @kernel

@@ -24,6 +24,7 @@ from repertory.kernels.recurrent import (
     count_recurrent_weights,
     count_window,
     count_window_gradient,
+    index_distinct,
     initial_recurrent_weights,
     recurrent_shape,
     window,
@@ -73,7 +74,8 @@ class DRQN(DQN):
 
 def policy_layout(shape: RecurrentShape, batch_size: int, steps: int) -> np.dtype[Any]:
     weights = (count_recurrent_weights(shape),)
-    batch = (count_window(shape, batch_size * steps, batch_size, steps),)
+    observations = batch_size * (steps + 1)
+    batch = (count_window(shape, observations, batch_size, steps),)
     return layout(
         [
             ("weights", np.float32, weights),
@@ -108,10 +110,12 @@ def policy_layout(shape: RecurrentShape, batch_size: int, steps: int) -> np.dtyp
             ("acting_start", np.int64, (1,)),
             ("online", np.float32, batch),
             ("target", np.float32, batch),
-            ("way_back", np.float32, (count_window_gradient(shape, batch_size * steps, batch_size, steps),)),
+            ("way_back", np.float32, (count_window_gradient(shape, observations, batch_size, steps),)),
             ("online_starts", np.int64, (batch_size,)),
             ("target_starts", np.int64, (batch_size,)),
-            ("in_order", np.int64, (batch_size * steps,)),
+            ("in_order", np.int64, (steps,)),
+            ("places", np.int64, (observations,)),
+            ("checksums", np.float64, (observations,)),
             ("drawn", np.int64, (batch_size,)),
         ]
     )
@@ -143,7 +147,7 @@ def act(drqn: Arrays, observation: NDArray[np.float32]) -> int:
         for t in range(earlier):
             batch.inputs[t, k] = policy.recent[t, k]
         batch.inputs[earlier, k] = observation[k]
-    made = BatchOfWindows(steps, 1, steps, policy.in_order, policy.acting_start)
+    made = BatchOfWindows(steps, 1, steps, policy.in_order[:steps], policy.acting_start[:1])
     window_forward(policy.weights, shape, batch, made)
     return argmax(batch.outputs, 0)
 
@@ -153,32 +157,39 @@ def compute_gradient(drqn: Arrays) -> None:
     """Gradient of the loss on the windows that end in the experiences `drawn`: Equation "DRQN loss function"."""
     policy = drqn.policy[0]
     shape, rows, steps = recurrent_shape(policy.shape), policy.batch_size, policy.window
-    n = rows * steps
-    online, target = window(policy.online, shape, n, rows, steps), window(policy.target, shape, n, rows, steps)
-    way_back = window_gradient(policy.way_back, shape, n, rows, steps)
-    made = BatchOfWindows(n, rows, steps, policy.in_order, policy.online_starts)
+    most = rows * (steps + 1)
+    online, target = window(policy.online, shape, most, rows, steps), window(policy.target, shape, most, rows, steps)
+    way_back = window_gradient(policy.way_back, shape, most, rows, steps)
     for i in range(rows):
-        last = policy.drawn[i]
-        earlier = steps_before(drqn.replay, policy.cursor, last, steps - 1)
+        earlier = steps_before(drqn.replay, policy.cursor, policy.drawn[i], steps - 1)
         policy.online_starts[i] = steps - 1 - earlier
         policy.target_starts[i] = max(steps - 2 - earlier, 0)  # one observation more, if there is room
-        read_window(drqn, last, policy.online_starts[i], online.inputs, i)
-        read_window(drqn, last + 1, policy.target_starts[i], target.inputs, i)
+        read_window(drqn, online.inputs, i)
+    # The target's windows are the same observations moved on by one step, so one table of them serves both networks.
+    distinct = index_distinct(online.inputs, most, policy.places, policy.checksums)
+    for place in range(distinct):
+        for k in range(shape.inputs):
+            target.inputs[place, k] = online.inputs[place, k]
+    made = BatchOfWindows(distinct, rows, steps, policy.places[: rows * steps], policy.online_starts[:rows])
+    target_made = BatchOfWindows(distinct, rows, steps, policy.places[rows:], policy.target_starts[:rows])
     window_forward(policy.weights, shape, online, made)
-    target_made = BatchOfWindows(n, rows, steps, policy.in_order, policy.target_starts)
     window_forward(policy.target_weights, shape, target, target_made)
     temporal_differences(drqn, online.outputs, target.outputs, way_back.outputs)
     window_backward(policy.weights, shape, online, made, way_back, policy.gradient)
 
 
 @kernel
-def read_window(drqn: Arrays, last: int, start: int, inputs: NDArray[np.float32], row: int) -> None:
-    """The observations up to slot `last` as steps `start`, ..., of window `row`."""
+def read_window(drqn: Arrays, inputs: NDArray[np.float32], row: int) -> None:
+    """The observations up to the one after `drawn[row]`: that of step t into row t * rows + `row`."""
     policy = drqn.policy[0]
     rows, steps, slots = policy.batch_size, policy.window, drqn.replay.slots.size
-    for t in range(start, steps):
-        slot = (last - (steps - 1 - t)) % slots
-        read_observation(drqn.replay, policy.cursor, slot, policy.low, policy.high, inputs, t * rows + row)
+    for t in range(steps + 1):
+        place = t * rows + row
+        policy.places[place] = -1
+        if t >= policy.online_starts[row]:
+            slot = (policy.drawn[row] + t - (steps - 1)) % slots
+            read_observation(drqn.replay, policy.cursor, slot, policy.low, policy.high, inputs, place)
+            policy.places[place] = place
 
 
 _learn = make_observe(compute_gradient)
@@ -227,7 +238,7 @@ class DRQNLearner(DQNLearner):
         weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed))
         layout = policy_layout(self.shape, settings.batch_size, settings.window)
         self._build(settings, layout, weights, observation_space, actions, seed)
-        self.policy["in_order"][:] = np.arange(settings.batch_size * settings.window)
+        self.policy["in_order"][:] = np.arange(settings.window)
 
     def memory_plan(self) -> MemoryPlan:
         lead = self.settings.window - 1 if self.settings.full_windows else 0

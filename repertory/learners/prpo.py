@@ -6,6 +6,7 @@ that led up to it, run through an LSTM from a zero state.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import kernel
 from repertory.kernels.memory import layout
+from repertory.kernels.network import Matrix
 from repertory.kernels.random import below
 from repertory.kernels.recurrent import (
     BatchOfWindows,
@@ -24,8 +26,11 @@ from repertory.kernels.recurrent import (
     count_recurrent_weights,
     count_window,
     count_window_gradient,
+    embed,
+    index_distinct,
     initial_recurrent_weights,
     recurrent_shape,
+    run_windows,
     window,
     window_backward,
     window_forward,
@@ -83,6 +88,8 @@ def policy_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: i
             ("rewards", np.float32, (n_steps,)),
             ("stream", np.uint64, (4,)),
             ("before", np.int64, ()),
+            ("embedded", np.int64, ()),
+            ("judged", np.int64, ()),
             ("collected", np.int64, ()),
             ("life", np.int64, ()),
             ("episode", np.int64, ()),
@@ -111,10 +118,17 @@ def policy_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: i
             ("gradient", np.float32, weights),
             ("room", np.float32, (count_window(shape, observations, batch_size, steps),)),
             ("way_back", np.float32, (count_window_gradient(shape, observations, batch_size, steps),)),
+            ("embedding_dense", np.float32, (observations * shape.dense,)),
+            ("embedding", np.float32, (observations * 4 * shape.units,)),
+            ("distinct", np.float32, (observations * shape.inputs,)),
+            ("distinct_count", np.int64, ()),
+            ("place_of", np.int64, (observations,)),
+            ("checksums", np.float64, (observations,)),
             ("places", np.int64, (batch_size * steps,)),
             ("starts", np.int64, (batch_size,)),
             ("values", np.float32, (n_steps + 1,)),
             ("old", np.float32, (n_steps,)),
+            ("probabilities", np.float32, (n_steps, shape.outputs - 1)),
             ("advantages", np.float32, (n_steps,)),
             ("targets", np.float32, (n_steps,)),
             ("order", np.int64, (n_steps,)),
@@ -133,6 +147,8 @@ def begin_episode(prpo: Arrays) -> None:
     policy.episode = 0
     policy.before = 0
     policy.collected = 0
+    policy.embedded = 0
+    policy.judged = 0
 
 
 @kernel
@@ -146,16 +162,36 @@ def act(prpo: Arrays, observation: NDArray[np.float32]) -> int:
     here = policy.window - 1 + policy.collected
     for k in range(shape.inputs):
         policy.observations[here, k] = observation[k]
+    embedding = embed_up_to(prpo, here)
     steps = min(policy.before + policy.collected, policy.window - 1) + 1
-    batch = window(policy.room, shape, steps, 1, steps)
     for t in range(steps):
-        policy.places[t] = t
-        for k in range(shape.inputs):
-            batch.inputs[t, k] = policy.observations[here - (steps - 1) + t, k]
+        policy.places[t] = here - (steps - 1) + t
     policy.starts[0] = 0
-    window_forward(policy.weights, shape, batch, BatchOfWindows(steps, 1, steps, policy.places, policy.starts))
+    batch = window(policy.room, shape, 1, 1, steps)
+    run_windows(policy.weights, shape, embedding, batch, BatchOfWindows(1, 1, steps, policy.places, policy.starts))
     softmax_in_place(batch.outputs, 0, actions)
+    if policy.judged == policy.collected:  # what `evaluate` would find for this step
+        policy.values[policy.collected] = batch.outputs[0, actions]
+        for a in range(actions):
+            policy.probabilities[policy.collected, a] = batch.outputs[0, a]
+        policy.judged += 1
     return sample(batch.outputs, 0, actions, policy.stream)
+
+
+@kernel
+def embed_up_to(prpo: Arrays, last: int) -> Matrix:
+    """What the observations up to row `last` bring to the gates, computed once each between two updates."""
+    policy = prpo.policy[0]
+    shape = recurrent_shape(policy.shape)
+    size = policy.observations.shape[0]
+    dense = policy.embedding_dense[: size * shape.dense].reshape(size, shape.dense)
+    gates = policy.embedding[: size * 4 * shape.units].reshape(size, 4 * shape.units)
+    first, end = policy.embedded, last + 1
+    if end > first:
+        inputs = policy.observations[first:end]
+        embed(policy.weights, shape, inputs, dense[first:end], gates[first:end], end - first)
+        policy.embedded = end
+    return gates
 
 
 @kernel
@@ -165,26 +201,51 @@ def place_window(prpo: Arrays, step: int, rows: int, row: int) -> None:
     steps = policy.window
     policy.starts[row] = steps - 1 - min(policy.before + step, steps - 1)
     for t in range(steps):
-        policy.places[t * rows + row] = step + t
+        policy.places[t * rows + row] = policy.place_of[step + t]
+
+
+@kernel
+def distinct_observations(prpo: Arrays) -> Matrix:
+    """Room for the different observations of the rollout and from before it: what its windows are made of."""
+    policy = prpo.policy[0]
+    size, inputs = policy.observations.shape
+    return policy.distinct[: size * inputs].reshape(size, inputs)
+
+
+@kernel
+def find_distinct_observations(prpo: Arrays) -> None:
+    policy = prpo.policy[0]
+    distinct = distinct_observations(prpo)
+    count = policy.window + policy.collected
+    for t in range(count):
+        policy.place_of[t] = t if t >= policy.window - 1 - policy.before else -1
+        for k in range(distinct.shape[1]):
+            distinct[t, k] = policy.observations[t, k]
+    policy.distinct_count = index_distinct(distinct, count, policy.place_of, policy.checksums)
 
 
 @kernel
 def load_observations(prpo: Arrays, batch: Window) -> None:
-    """All observations of the rollout and from before it: what its windows are made of."""
-    policy = prpo.policy[0]
-    for t in range(batch.inputs.shape[0]):
+    distinct = distinct_observations(prpo)
+    for place in range(batch.inputs.shape[0]):
         for k in range(batch.inputs.shape[1]):
-            batch.inputs[t, k] = policy.observations[t, k]
+            batch.inputs[place, k] = distinct[place, k]
 
 
 @kernel
 def evaluate(prpo: Arrays, ended: bool) -> None:
-    """Before the epochs: values, old probabilities, advantages and value targets of the collected steps."""
+    """Before the epochs: values, old probabilities, advantages and value targets of the collected steps.
+
+    The weights are still those that the steps were played with, so what was found while acting is not found again.
+    """
     policy = prpo.policy[0]
     shape, steps = recurrent_shape(policy.shape), policy.collected
     actions = shape.outputs - 1
-    n = policy.window + steps
-    for first in range(0, steps + 1, policy.batch_size):
+    find_distinct_observations(prpo)
+    n = policy.distinct_count
+    for t in range(min(policy.judged, steps)):
+        policy.old[t] = policy.probabilities[t, policy.actions[t]]
+    for first in range(min(policy.judged, steps), steps + 1, policy.batch_size):
         rows = min(policy.batch_size, steps + 1 - first)
         batch = window(policy.room, shape, n, rows, policy.window)
         load_observations(prpo, batch)
@@ -205,7 +266,7 @@ def compute_gradient(prpo: Arrays, first: int, rows: int) -> None:
     """Gradient of the loss on the steps `order[first : first + rows]`."""
     policy = prpo.policy[0]
     shape, steps = recurrent_shape(policy.shape), policy.window
-    n = steps + policy.collected
+    n = policy.distinct_count
     batch = window(policy.room, shape, n, rows, steps)
     way_back = window_gradient(policy.way_back, shape, n, rows, steps)
     load_observations(prpo, batch)
@@ -261,6 +322,8 @@ def move_on(prpo: Arrays, steps: int) -> None:
         for k in range(policy.observations.shape[1]):
             policy.observations[t, k] = policy.observations[t + steps, k]
     policy.before = min(policy.before + steps, policy.window - 1)
+    policy.embedded = 0
+    policy.judged = 0
 
 
 # ---------------------------------------------------------------------------------------------------- face
@@ -282,6 +345,10 @@ class PRPOLearner(PPOLearner):
         weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed), heads=(actions, 1))
         layout = policy_layout(self.shape, settings.n_steps, settings.batch_size, settings.window)
         self._build(settings, layout, weights, actions, seed)
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        super().load_state_dict(state)
+        self.policy["embedded"] = self.policy["judged"] = 0  # found with other weights
 
     def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of the actions and, last, the value, after each window: (windows, steps, features)."""
