@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,26 +41,39 @@ def repertory_drqn() -> Contender:
     return repertory_learner()[1]
 
 
-def flops_of_update() -> float:
-    """Multiplications and additions in the products of one update: forward twice, backward once (twice a forward)."""
+def flops_of_update(observations: int) -> float:
+    """Multiplications and additions in the products of one update: forward twice, backward as much as two forwards.
+
+    `observations` go through the input layers; every step of every window but the first has a recurrent product.
+    """
     inputs, (dense, units), actions = 11, SETTINGS.net_arch, 5
-    per_step = 2 * (inputs * dense + dense * 4 * units + units * 4 * units)
-    forward = SETTINGS.batch_size * (SETTINGS.window * per_step + 2 * units * actions)
-    return 4.0 * forward
+    rows, steps = SETTINGS.batch_size, SETTINGS.window
+    embedding = 2.0 * observations * (inputs * dense + dense * 4 * units)
+    recurrent = 2.0 * rows * (steps - 1) * units * 4 * units
+    return 4 * (embedding + recurrent + 2.0 * rows * units * actions)
 
 
-def update_speed(repeats: int = 5, updates: int = 200) -> float:
+class UpdateSpeed(NamedTuple):
     """Floating-point operations a second during updates."""
-    learner, _work = repertory_learner()
-    for _ in range(3):
-        drqn.compute_gradient(learner.arrays)
+
+    done: float
+    """In the products that are really computed."""
+    plain: float
+    """In those of the same updates without equal observations sharing their input products."""
+
+
+def update_speed(repeats: int = 5, updates: int = 200) -> UpdateSpeed:
+    learner, work = repertory_learner()
+    work()
     best = 0.0
     for _ in range(repeats):
         started = time.perf_counter()
         for _ in range(updates):
             drqn.compute_gradient(learner.arrays)
-        best = max(best, updates * flops_of_update() / (time.perf_counter() - started))
-    return best
+        best = max(best, updates / (time.perf_counter() - started))
+    distinct = int(learner.policy["places"].max()) + 1
+    every = SETTINGS.batch_size * SETTINGS.window
+    return UpdateSpeed(best * flops_of_update(distinct), best * flops_of_update(every))
 
 
 def torch_drqn() -> Contender:
