@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from typer.exceptions import TyperException
 
-from repertory.errors import UsageError, unknown
+from repertory.errors import RunStopped, UsageError, unknown
 
 app = typer.Typer(
     name="repertory",
@@ -20,6 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+STOPPED_STATUS = 1
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
 
@@ -28,6 +29,9 @@ def main() -> None:
     """Run the command; bad input is one line on standard error and exit status 2."""
     try:
         status = app(standalone_mode=False)
+    except RunStopped as error:
+        print(f"repertory: {error}", file=sys.stderr)
+        sys.exit(STOPPED_STATUS)
     except (UsageError, TyperException, MemoryError) as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         if isinstance(error, MemoryError):

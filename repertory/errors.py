@@ -10,6 +10,11 @@ class UsageError(ValueError):
     """Something the user gave cannot be used. The command prints the message and exits with status 2."""
 
 
+class RunStopped(Exception):
+    """A run cannot go on, through no fault of what the user asked for: a full disk, a policy that diverged. The
+    command prints the message and exits with status 1; what was lived so far is kept."""
+
+
 def unknown(kind: str, given: object, valid: Iterable[str]) -> UsageError:
     """`unknown learner 'dnq'; did you mean 'dqn'? Valid: dqn, ppo`."""
     names = sorted(valid)

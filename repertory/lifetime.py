@@ -6,7 +6,7 @@ by one policy of a fixed library, which the selector picks and which acts and le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from repertory.domains.domain import Domain
 from repertory.episode import EpisodePlayer
-from repertory.learners.protocol import Learner
 from repertory.record import BlockTally, block_table
 from repertory.seeds import generator
-from repertory.selectors import Selector
 
 EPISODE_SEEDS = 2**31
 """Episode seeds are below this: environments of all makes take such seeds."""
@@ -32,13 +30,16 @@ class Monitor(Protocol):
 
 
 class Lifetime:
-    """A library of policies, a selector and a task sequence, and how far they have come."""
+    """A library of policies, a selector and a task sequence, and how far they have come.
+
+    `policies` are Learners, `selector` is a Selector; to be saved, both must be of the savable kind.
+    """
 
     def __init__(
         self,
         domain: Domain,
-        policies: Sequence[Learner],
-        selector: Selector,
+        policies: Sequence[Any],
+        selector: Any,
         sequence: NDArray[np.int64],
         block_steps: int,
         seed: int,
@@ -49,6 +50,8 @@ class Lifetime:
         self.sequence = sequence
         self.block_steps = block_steps
         self.rows: list[dict[str, Any]] = []
+        self._tally: BlockTally | None = None
+        """The running block, if one has begun."""
         self._player = EpisodePlayer(domain)
         self._select_rng = generator(seed, "select", run)
         self._env_rng = generator(seed, "env", run)
@@ -56,9 +59,11 @@ class Lifetime:
     def live(self, monitors: Sequence[Monitor] = ()) -> None:
         """Live all blocks that are still to come."""
         for block in range(len(self.rows), len(self.sequence)):
-            tally = BlockTally(block, int(self.sequence[block]), len(self.policies))
+            tally = self._tally or BlockTally(block, int(self.sequence[block]), len(self.policies))
+            self._tally = tally
             self._live_block(tally, monitors)
             self.rows.append(tally.row())
+            self._tally = None
             for monitor in monitors:
                 monitor.block_ended(tally)
 
@@ -72,6 +77,39 @@ class Lifetime:
             tally.add(policy, outcome.total_reward, outcome.steps)
             for monitor in monitors:
                 monitor.episode_ended(tally)
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Everything that decides what is still to come, between two episodes: arrays by name, and plain values."""
+        arrays = {f"selector/{name}": array for name, array in self.selector.state_dict().items()}
+        for number, policy in enumerate(self.policies):
+            arrays |= {f"policy {number}/{name}": array for name, array in policy.state_dict().items()}
+        values = {
+            "rows": self.rows,
+            "tally": None if self._tally is None else self._tally.state(),
+            "select": self._select_rng.bit_generator.state,
+            "env": self._env_rng.bit_generator.state,
+        }
+        return arrays, values
+
+    def load_state(self, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> None:
+        """Become the lifetime that `state` described."""
+        groups: dict[str, dict[str, NDArray[Any]]] = {}
+        for full_name, array in arrays.items():
+            group, _slash, name = full_name.partition("/")
+            groups.setdefault(group, {})[name] = array
+        self.selector.load_state_dict(groups.get("selector", {}))
+        for number, policy in enumerate(self.policies):
+            policy.load_state_dict(groups.get(f"policy {number}", {}))
+        self.rows = list(values["rows"])
+        self._tally = None if values["tally"] is None else BlockTally.from_state(values["tally"], len(self.policies))
+        self._select_rng.bit_generator.state = values["select"]
+        self._env_rng.bit_generator.state = values["env"]
+
+    @property
+    def can_be_saved(self) -> bool:
+        """Whether all its parts have `state_dict` and `load_state_dict`."""
+        parts = [self.selector, *self.policies]
+        return all(hasattr(part, "state_dict") and hasattr(part, "load_state_dict") for part in parts)
 
     def close(self) -> None:
         """Let go of the environments."""

@@ -37,7 +37,19 @@ class BlockTally:
 
     @property
     def mean_return(self) -> float:
-        return self.total_reward / self.episodes
+        return self.total_reward / max(self.episodes, 1)
+
+    def state(self) -> dict[str, Any]:
+        """Plain values, for a checkpoint."""
+        return self.row() | {"mean_return": None}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_policies: int) -> BlockTally:
+        tally = cls(state["block"], state["task"], n_policies)
+        tally.steps, tally.episodes = state["steps"], state["episodes"]
+        tally.total_reward = state["total_reward"]
+        tally.plays[:] = [state[f"policy_{i}"] for i in range(n_policies)]
+        return tally
 
     def row(self) -> dict[str, Any]:
         return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,16 @@ from typing import Any
 from repertory import catalogue
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
-from repertory.experiments.folder import RunFolder
+from repertory.experiments.folder import RunFolder, plain
+from repertory.experiments.keeper import Keeper
 from repertory.learners.protocol import MakeLearner
 from repertory.lifetime import Lifetime, Monitor
 from repertory.profiles import check_profile
-from repertory.record import BlockTally, Record
+from repertory.record import Record
 from repertory.seeds import generator, policy_seeds
 from repertory.selectors import MakeSelector
 from repertory.sequence import task_sequence
 from repertory.settings import LARGEST_INTEGER, Settings
-
-SECONDS_BETWEEN_WRITES = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,46 +171,62 @@ def live_plan(
     out: str | Path | None = None,
     monitors: Sequence[Monitor] = (),
     finishing: Callable[[Record, RunFolder], None] | None = None,
+    notice: Callable[[str], None] | None = None,
 ) -> Record:
-    """Live a plan; with `out`, keep its record there. `finishing` adds to the folder before it counts as done."""
+    """Live a plan; with `out`, keep it there and go on from where it was left.
+
+    `finishing` adds to the folder before it counts as done; `notice` hears what a user should know.
+    """
     lifetime = plan.lifetime()  # before the folder is claimed: what cannot be built leaves nothing behind
-    folder = None if out is None else RunFolder(Path(out))
-    if folder is not None:
-        folder.claim(plan.settings(), plan.is_described)
-        if folder.is_done:
-            raise UsageError(f"{out} holds this run, finished; read its blocks.parquet, or choose another folder")
-        monitors = [_Keeper(folder, lifetime), *monitors]
     try:
-        lifetime.live(monitors)
+        if out is None:
+            lifetime.live(monitors)
+        else:
+            _live_in_folder(plan, lifetime, RunFolder(Path(out)), monitors, finishing, notice or (lambda message: None))
     finally:
         lifetime.close()
-        if folder is not None:
-            folder.write_blocks(lifetime.blocks)
-    record = Record(
-        blocks=lifetime.blocks,
-        settings=plan.settings(),
-        policies=lifetime.policies,
-        selector=lifetime.selector,
-    )
-    if folder is not None:
+    return _record(plan, lifetime)
+
+
+def _record(plan: Plan, lifetime: Lifetime) -> Record:
+    return Record(lifetime.blocks, plan.settings(), lifetime.policies, lifetime.selector)
+
+
+def _live_in_folder(
+    plan: Plan,
+    lifetime: Lifetime,
+    folder: RunFolder,
+    monitors: Sequence[Monitor],
+    finishing: Callable[[Record, RunFolder], None] | None,
+    notice: Callable[[str], None],
+) -> None:
+    settings = plain(plan.settings())
+    folder.claim(settings, plan.is_described)
+    with folder.locked():
+        if folder.is_done:
+            raise UsageError(
+                f"{folder.path} holds this run, finished; read its blocks.parquet, or choose another folder"
+            )
+        _resume(folder, lifetime, settings, notice)
+        keeper = Keeper(folder, lifetime, settings)
+        try:
+            with keeper.on_interrupt():
+                lifetime.live([*monitors, keeper])
+        except KeyboardInterrupt:
+            keeper.save()
+            raise
+        keeper.save()
         if finishing is not None:
-            finishing(record, folder)
+            finishing(_record(plan, lifetime), folder)
         folder.finish()
-    return record
 
 
-class _Keeper:
-    """Writes the blocks lived so far to the run folder now and then."""
-
-    def __init__(self, folder: RunFolder, lifetime: Lifetime) -> None:
-        self._folder = folder
-        self._lifetime = lifetime
-        self._written = time.monotonic()
-
-    def episode_ended(self, tally: BlockTally) -> None:
-        """A block is the smallest thing recorded."""
-
-    def block_ended(self, tally: BlockTally) -> None:
-        if time.monotonic() - self._written >= SECONDS_BETWEEN_WRITES:
-            self._folder.write_blocks(self._lifetime.blocks)
-            self._written = time.monotonic()
+def _resume(folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any], notice: Callable[[str], None]) -> None:
+    checkpoint, problems = folder.newest_checkpoint(settings)
+    for problem in problems:
+        notice(f"{problem}; using the one before" if checkpoint else f"{problem}; starting again")
+    if checkpoint is not None:
+        lifetime.load_state(checkpoint.arrays, checkpoint.values)
+        notice(f"going on in {folder.path} at block {len(lifetime.rows) + 1} of {len(lifetime.sequence)}")
+    elif not lifetime.can_be_saved:
+        notice("this run cannot be interrupted and resumed: a policy or the selector has no state_dict")

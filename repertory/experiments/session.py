@@ -19,7 +19,12 @@ def run_in_console(plan: Plan, out: Path | None, console: Console) -> None:
         return
     progress = ProgressMonitor(console, plan.blocks, plan.block_steps)
     try:
-        record = live_plan(plan, out, [progress], finishing=_draw)
+        record = live_plan(plan, out, [progress], _draw, notice=lambda text: console.print(text, soft_wrap=True))
+    except KeyboardInterrupt:
+        progress.close()
+        if out is not None:
+            console.print(f"saved in {out}; the same command goes on from here", soft_wrap=True)
+        raise
     finally:
         progress.close()
     print_summary(console, record)

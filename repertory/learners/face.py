@@ -67,6 +67,10 @@ class CompiledPolicy:
             raise ValueError(f"an observation has shape {vector.shape}; this policy was built for ({self._inputs},)")
         return vector
 
+    def is_finite(self) -> bool:
+        """Whether all weights are numbers still."""
+        return bool(np.isfinite(self.policy["weights"]).all())
+
     def state_dict(self) -> dict[str, NDArray[Any]]:
         return {name: np.array(self.policy[name]) for name in self.state_fields}
 

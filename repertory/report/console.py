@@ -30,6 +30,7 @@ class ProgressMonitor:
         self._started: float | None = None
         """The end of the first episode: before it, kernels are compiled."""
         self._steps = 0
+        self._first_block: int | None = None
         self._last_drawn = 0.0
         self._bar = _bar(console) if console.is_terminal else None
         if self._bar is not None:
@@ -40,6 +41,7 @@ class ProgressMonitor:
         now = time.monotonic()
         if self._started is None:
             self._started = now
+            self._first_block = tally.block
         if self._bar is None:
             return
         if now - self._last_drawn >= 0.1:
@@ -53,7 +55,8 @@ class ProgressMonitor:
         if self._bar is not None:
             self._bar.update(self._row, completed=lived * self._block_steps, text=self._text(tally, self._steps))
         elif lived * PLAIN_LINES // self._blocks > tally.block * PLAIN_LINES // self._blocks:
-            left = self._elapsed() / lived * (self._blocks - lived)
+            lived_now = lived - (self._first_block or 0)
+            left = self._elapsed() / lived_now * (self._blocks - lived)
             self._console.print(f"{self._text(tally, self._steps)}  {left:.0f} s left")
 
     def _elapsed(self) -> float:

@@ -1,0 +1,100 @@
+"""Keeps a run safe while it lives: checkpoints, blocks, Ctrl-C, and a stop when a policy diverges."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from repertory.errors import RunStopped
+from repertory.experiments.checkpoint import Checkpoint
+from repertory.experiments.folder import RunFolder
+from repertory.lifetime import Lifetime
+from repertory.record import BlockTally
+
+LONGEST_PAUSE = 300.0
+"""Seconds between checkpoints at most; within a block if need be."""
+SHORTEST_PAUSE = 20.0
+"""Seconds between checkpoints at least, however cheap they are."""
+COST = 0.01
+"""The share of a run's time that checkpoints may take, as far as `LONGEST_PAUSE` allows."""
+
+
+class Keeper:
+    """A monitor that saves a lifetime to its folder, between episodes."""
+
+    def __init__(self, folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any]) -> None:
+        self._folder = folder
+        self._lifetime = lifetime
+        self._settings = settings
+        self._saved = time.monotonic()
+        self._pause = SHORTEST_PAUSE
+        self.stop_requested = False
+
+    def episode_ended(self, tally: BlockTally) -> None:
+        if self.stop_requested:
+            raise KeyboardInterrupt
+        if time.monotonic() - self._saved >= LONGEST_PAUSE:
+            self.save()
+
+    def block_ended(self, tally: BlockTally) -> None:
+        check_finite(self._lifetime, tally)
+        if time.monotonic() - self._saved >= self._pause:
+            self.save()
+
+    def save(self) -> None:
+        """Write blocks and, if all parts of the lifetime can be saved, a checkpoint."""
+        started = time.monotonic()
+        try:
+            if self._lifetime.can_be_saved:
+                arrays, values = self._lifetime.state()
+                values["settings"] = self._settings
+                self._folder.write_checkpoint(Checkpoint(arrays, values))
+            self._folder.write_blocks(self._lifetime.blocks)
+        except OSError as error:
+            raise RunStopped(_disk_message(self._folder, error)) from error
+        self._saved = time.monotonic()
+        self._pause = min(max((self._saved - started) / COST, SHORTEST_PAUSE), LONGEST_PAUSE)
+
+    @contextmanager
+    def on_interrupt(self) -> Iterator[None]:
+        """Let Ctrl-C and a polite kill stop the lifetime between two episodes; a second one stops it at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def request(number: int, frame: Any) -> None:
+            if self.stop_requested:
+                raise KeyboardInterrupt
+            self.stop_requested = True
+
+        old = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+
+def check_finite(lifetime: Lifetime, tally: BlockTally) -> None:
+    """Stop a run whose policies or rewards are no longer numbers."""
+    where = f"in block {tally.block} (task {tally.task})"
+    if not np.isfinite(tally.total_reward):
+        raise RunStopped(f"a reward {where} is not a finite number; the environment or the learner is at fault")
+    for number in np.flatnonzero(tally.plays):
+        is_finite = getattr(lifetime.policies[number], "is_finite", None)
+        if is_finite is not None and not is_finite():
+            raise RunStopped(
+                f"policy {number} diverged {where}: its weights are no longer finite; try a smaller learning rate"
+            )
+
+
+def _disk_message(folder: RunFolder, error: OSError) -> str:
+    reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
+    return f"cannot write to {folder.path}: {reason}; the last good checkpoint is intact, run the same command again"
