@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.measure import Contender
+from benchmarks.measure import Contender, build, training
 from repertory import DQN, domain
-from repertory.episode import EpisodePlayer
 
 TASK = 13
 SETTINGS = DQN(learning_starts=1_000)
@@ -13,21 +12,9 @@ SB3_STEPS = 3_000
 
 
 def repertory_dqn() -> Contender:
-    cartpole = domain("cartpole27")
-    learner = SETTINGS(cartpole.observation_space, cartpole.action_space, 0)
-    player = EpisodePlayer(cartpole)
-    seed = 0
-
-    def work(steps: int = REPERTORY_STEPS) -> int:
-        nonlocal seed
-        done = 0
-        while done < steps:
-            done += player.play(TASK, learner, seed).steps
-            seed += 1
-        return done
-
-    work(5 * SETTINGS.learning_starts)  # compiled, and past the start of learning
-    return work
+    return training(
+        "cartpole27", TASK, build("cartpole27", SETTINGS), REPERTORY_STEPS, warm_up=5 * SETTINGS.learning_starts
+    )
 
 
 def sb3_dqn() -> Contender:

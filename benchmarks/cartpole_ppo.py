@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.measure import Contender
+from benchmarks.measure import Contender, build, training
 from repertory import PPO, domain
-from repertory.episode import EpisodePlayer
 
 TASK = 13
 SETTINGS = PPO()
@@ -15,21 +14,7 @@ SB3_STEPS = 10 * ROLLOUT
 
 
 def repertory_ppo() -> Contender:
-    cartpole = domain("cartpole27")
-    learner = SETTINGS(cartpole.observation_space, cartpole.action_space, 0)
-    player = EpisodePlayer(cartpole)
-    seed = 0
-
-    def work(steps: int = REPERTORY_STEPS) -> int:
-        nonlocal seed
-        done = 0
-        while done < steps:
-            done += player.play(TASK, learner, seed).steps
-            seed += 1
-        return done
-
-    work()
-    return work
+    return training("cartpole27", TASK, build("cartpole27", SETTINGS), REPERTORY_STEPS, warm_up=REPERTORY_STEPS)
 
 
 def sb3_ppo() -> Contender:

@@ -6,10 +6,15 @@ that was disturbed least.
 
 from __future__ import annotations
 
+import itertools
 import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from repertory import domain
+from repertory.episode import EpisodePlayer
 
 Contender = Callable[[], int]
 """Does a fixed amount of work and returns how many environment steps that was."""
@@ -23,6 +28,27 @@ def steps_per_second(contenders: dict[str, Contender], repeats: int = 3) -> dict
             steps = work()
             best[name] = max(best[name], steps / (time.perf_counter() - started))
     return best
+
+
+def training(name: str, task: int, learner: Any, steps: int, warm_up: int) -> Contender:
+    """repertory's own contender: `steps` steps of a learner on one task, once compiled and past `warm_up` steps."""
+    player = EpisodePlayer(domain(name))
+    seeds = itertools.count()
+
+    def work(at_least: int = steps) -> int:
+        done = 0
+        while done < at_least:
+            done += player.play(task, learner, next(seeds)).steps
+        return done
+
+    work(warm_up)
+    return work
+
+
+def build(name: str, settings: Any) -> Any:
+    """A learner for a domain."""
+    spaces = domain(name)
+    return settings(spaces.observation_space, spaces.action_space, 0)
 
 
 def machine() -> str:

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.measure import Contender
+from benchmarks.measure import Contender, build, training
 from repertory import DRQN, domain
-from repertory.episode import EpisodePlayer
 from repertory.learners import drqn
 from repertory.learners.drqn import DRQNLearner
 
@@ -19,26 +18,9 @@ REPERTORY_STEPS = 10_000
 TORCH_STEPS = 1_000
 
 
-def repertory_learner() -> tuple[DRQNLearner, Contender]:
-    pocman = domain("pocman18")
-    learner = SETTINGS(pocman.observation_space, pocman.action_space, 0)
-    player = EpisodePlayer(pocman)
-    seed = 0
-
-    def work(steps: int = REPERTORY_STEPS) -> int:
-        nonlocal seed
-        done = 0
-        while done < steps:
-            done += player.play(TASK, learner, seed).steps
-            seed += 1
-        return done
-
-    work(2 * SETTINGS.learning_starts)  # compiled, and past the start of learning
-    return learner, work
-
-
-def repertory_drqn() -> Contender:
-    return repertory_learner()[1]
+def repertory_drqn(learner: DRQNLearner | None = None) -> Contender:
+    learner = learner or build("pocman18", SETTINGS)
+    return training("pocman18", TASK, learner, REPERTORY_STEPS, warm_up=2 * SETTINGS.learning_starts)
 
 
 def flops_of_update(observations: int) -> float:
@@ -63,8 +45,8 @@ class UpdateSpeed(NamedTuple):
 
 
 def update_speed(repeats: int = 5, updates: int = 200) -> UpdateSpeed:
-    learner, work = repertory_learner()
-    work()
+    learner = build("pocman18", SETTINGS)
+    repertory_drqn(learner)()
     best = 0.0
     for _ in range(repeats):
         started = time.perf_counter()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.measure import Contender
+from benchmarks.measure import Contender, build, training
 from repertory import PRPO, domain
-from repertory.episode import EpisodePlayer
 
 TASK = 10
 SETTINGS = PRPO()
@@ -13,21 +12,7 @@ SB3_STEPS = 10 * SETTINGS.n_steps
 
 
 def repertory_prpo() -> Contender:
-    pocman = domain("pocman18")
-    learner = SETTINGS(pocman.observation_space, pocman.action_space, 0)
-    player = EpisodePlayer(pocman)
-    seed = 0
-
-    def work(steps: int = REPERTORY_STEPS) -> int:
-        nonlocal seed
-        done = 0
-        while done < steps:
-            done += player.play(TASK, learner, seed).steps
-            seed += 1
-        return done
-
-    work(2_000)
-    return work
+    return training("pocman18", TASK, build("pocman18", SETTINGS), REPERTORY_STEPS, warm_up=2_000)
 
 
 def sb3_recurrent_ppo() -> Contender:

@@ -14,7 +14,7 @@ from repertory.domains.spaces import TwoValued
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
 from repertory.kernels.handle import pack
-from repertory.kernels.memory import allocate, fill_settings, layout
+from repertory.kernels.memory import Field, allocate, fill_settings, layout
 from repertory.kernels.network import (
     Matrix,
     NetworkShape,
@@ -125,40 +125,33 @@ class Arrays(NamedTuple):
     replay: Replay
 
 
+def shared_fields(weights: int, batch_size: int) -> list[Field]:
+    """What a policy holds whatever its network."""
+    vectors = ("weights", "target_weights", "square_average", "step_average", "gradient")
+    counts = ("life", "episode", "updates")
+    whole = ("batch_size", "learning_starts", "train_freq", "target_update_interval", "random_first_steps")
+    real = ("learning_rate", "rho", "optimizer_eps", "max_grad_value", "gamma", "low", "high")
+    return [
+        *((name, np.float32, (weights,)) for name in vectors),
+        ("stream", np.uint64, (4,)),
+        ("cursor", np.int64, (CURSOR_SIZE,)),
+        ("shape", np.int64, (4,)),
+        ("drawn", np.int64, (batch_size,)),
+        *((name, np.int64, ()) for name in (*counts, *whole)),
+        *((name, np.float32, ()) for name in real),
+        ("exploration_rate", np.float64, ()),
+        ("timeout_bootstraps", np.bool_, ()),
+    ]
+
+
 def policy_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
-    weights = (count_weights(shape),)
     batch = (count_activations(shape, batch_size),)
     return layout(
         [
-            ("weights", np.float32, weights),
-            ("target_weights", np.float32, weights),
-            ("square_average", np.float32, weights),
-            ("step_average", np.float32, weights),
-            ("stream", np.uint64, (4,)),
-            ("cursor", np.int64, (CURSOR_SIZE,)),
-            ("life", np.int64, ()),
-            ("episode", np.int64, ()),
-            ("updates", np.int64, ()),
-            ("shape", np.int64, (4,)),
-            ("learning_rate", np.float32, ()),
-            ("rho", np.float32, ()),
-            ("optimizer_eps", np.float32, ()),
-            ("max_grad_value", np.float32, ()),
-            ("gamma", np.float32, ()),
-            ("low", np.float32, ()),
-            ("high", np.float32, ()),
-            ("exploration_rate", np.float64, ()),
-            ("batch_size", np.int64, ()),
-            ("learning_starts", np.int64, ()),
-            ("train_freq", np.int64, ()),
-            ("target_update_interval", np.int64, ()),
-            ("random_first_steps", np.int64, ()),
-            ("timeout_bootstraps", np.bool_, ()),
-            ("gradient", np.float32, weights),
+            *shared_fields(count_weights(shape), batch_size),
             ("acting", np.float32, (count_activations(shape, 1),)),
             ("online", np.float32, batch),
             ("target", np.float32, batch),
-            ("drawn", np.int64, (batch_size,)),
         ]
     )
 

@@ -32,8 +32,16 @@ from repertory.kernels.recurrent import (
     window_forward,
     window_gradient,
 )
-from repertory.kernels.replay import CURSOR_SIZE, MemoryPlan, begin, read_observation, steps_before
-from repertory.learners.dqn import DQN, Arrays, DQNLearner, make_observe, memory_plan, temporal_differences
+from repertory.kernels.replay import MemoryPlan, begin, read_observation, steps_before
+from repertory.learners.dqn import (
+    DQN,
+    Arrays,
+    DQNLearner,
+    make_observe,
+    memory_plan,
+    shared_fields,
+    temporal_differences,
+)
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.spaces import action_count, observation_size
 from repertory.learners.windows import window_outputs
@@ -73,50 +81,24 @@ class DRQN(DQN):
 
 
 def policy_layout(shape: RecurrentShape, batch_size: int, steps: int) -> np.dtype[Any]:
-    weights = (count_recurrent_weights(shape),)
     observations = batch_size * (steps + 1)
     batch = (count_window(shape, observations, batch_size, steps),)
     return layout(
         [
-            ("weights", np.float32, weights),
-            ("target_weights", np.float32, weights),
-            ("square_average", np.float32, weights),
-            ("step_average", np.float32, weights),
+            *shared_fields(count_recurrent_weights(shape), batch_size),
+            ("window", np.int64, ()),
             ("recent", np.float32, (steps, shape.inputs)),
             ("recent_count", np.int64, ()),
-            ("stream", np.uint64, (4,)),
-            ("cursor", np.int64, (CURSOR_SIZE,)),
-            ("life", np.int64, ()),
-            ("episode", np.int64, ()),
-            ("updates", np.int64, ()),
-            ("shape", np.int64, (4,)),
-            ("learning_rate", np.float32, ()),
-            ("rho", np.float32, ()),
-            ("optimizer_eps", np.float32, ()),
-            ("max_grad_value", np.float32, ()),
-            ("gamma", np.float32, ()),
-            ("low", np.float32, ()),
-            ("high", np.float32, ()),
-            ("exploration_rate", np.float64, ()),
-            ("batch_size", np.int64, ()),
-            ("window", np.int64, ()),
-            ("learning_starts", np.int64, ()),
-            ("train_freq", np.int64, ()),
-            ("target_update_interval", np.int64, ()),
-            ("random_first_steps", np.int64, ()),
-            ("timeout_bootstraps", np.bool_, ()),
-            ("gradient", np.float32, weights),
             ("acting", np.float32, (count_window(shape, steps, 1, steps),)),
             ("acting_start", np.int64, (1,)),
+            ("in_order", np.int64, (steps,)),
             ("online", np.float32, batch),
             ("target", np.float32, batch),
             ("way_back", np.float32, (count_window_gradient(shape, observations, batch_size, steps),)),
             ("online_starts", np.int64, (batch_size,)),
             ("target_starts", np.int64, (batch_size,)),
-            ("in_order", np.int64, (steps,)),
             ("places", np.int64, (observations,)),
             ("checksums", np.float64, (observations,)),
-            ("drawn", np.int64, (batch_size,)),
         ]
     )
 

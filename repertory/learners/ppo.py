@@ -20,7 +20,7 @@ from repertory.kernels.actor_critic import (
 )
 from repertory.kernels.advantage import discounted_returns, generalised_advantages
 from repertory.kernels.compile import kernel
-from repertory.kernels.memory import allocate, fill_settings, layout
+from repertory.kernels.memory import Field, allocate, fill_settings, layout
 from repertory.kernels.network import (
     Matrix,
     NetworkShape,
@@ -105,50 +105,35 @@ class Arrays(NamedTuple):
     """One element of `policy_layout`."""
 
 
+def shared_fields(weights: int, n_steps: int, batch_size: int) -> list[Field]:
+    """What a policy holds whatever its network."""
+    per_step = ("rewards", "old", "advantages", "targets")
+    counts = ("collected", "life", "episode", "updates")
+    whole = ("n_steps", "batch_size", "n_epochs", "random_first_steps")
+    real = ("learning_rate", "gamma", "gae_lambda", "max_norm", "adam_beta_1", "adam_beta_2", "adam_eps")
+    choices = ("pairwise", "shuffles", "discounts_delta", "learns_returns", "timeout_bootstraps")
+    return [
+        *((name, np.float32, (weights,)) for name in ("weights", "mean", "square", "gradient")),
+        *((name, np.float32, (n_steps,)) for name in per_step),
+        *((name, np.int64, (n_steps,)) for name in ("actions", "order")),
+        ("values", np.float32, (n_steps + 1,)),
+        ("stream", np.uint64, (4,)),
+        ("shape", np.int64, (4,)),
+        ("batch_taken", np.int64, (batch_size,)),
+        ("batch_own", np.float32, (5, batch_size)),
+        *((name, np.int64, ()) for name in (*counts, *whole)),
+        *((name, np.float32, ()) for name in real),
+        *((name, np.float64, ()) for name in ("clip_range", "vf_coef", "ent_coef")),
+        *((name, np.bool_, ()) for name in choices),
+    ]
+
+
 def policy_layout(shape: NetworkShape, n_steps: int, batch_size: int) -> np.dtype[Any]:
-    weights = (count_weights(shape),)
     return layout(
         [
-            ("weights", np.float32, weights),
-            ("mean", np.float32, weights),
-            ("square", np.float32, weights),
+            *shared_fields(count_weights(shape), n_steps, batch_size),
             ("observations", np.float32, (n_steps + 1, shape.inputs)),
-            ("actions", np.int64, (n_steps,)),
-            ("rewards", np.float32, (n_steps,)),
-            ("stream", np.uint64, (4,)),
-            ("collected", np.int64, ()),
-            ("life", np.int64, ()),
-            ("episode", np.int64, ()),
-            ("updates", np.int64, ()),
-            ("shape", np.int64, (4,)),
-            ("learning_rate", np.float32, ()),
-            ("gamma", np.float32, ()),
-            ("gae_lambda", np.float32, ()),
-            ("clip_range", np.float64, ()),
-            ("vf_coef", np.float64, ()),
-            ("ent_coef", np.float64, ()),
-            ("max_norm", np.float32, ()),
-            ("adam_beta_1", np.float32, ()),
-            ("adam_beta_2", np.float32, ()),
-            ("adam_eps", np.float32, ()),
-            ("n_steps", np.int64, ()),
-            ("batch_size", np.int64, ()),
-            ("n_epochs", np.int64, ()),
-            ("random_first_steps", np.int64, ()),
-            ("pairwise", np.bool_, ()),
-            ("shuffles", np.bool_, ()),
-            ("discounts_delta", np.bool_, ()),
-            ("learns_returns", np.bool_, ()),
-            ("timeout_bootstraps", np.bool_, ()),
-            ("gradient", np.float32, weights),
             ("room", np.float32, (count_activations(shape, batch_size),)),
-            ("values", np.float32, (n_steps + 1,)),
-            ("old", np.float32, (n_steps,)),
-            ("advantages", np.float32, (n_steps,)),
-            ("targets", np.float32, (n_steps,)),
-            ("order", np.int64, (n_steps,)),
-            ("batch_taken", np.int64, (batch_size,)),
-            ("batch_own", np.float32, (5, batch_size)),
         ]
     )
 

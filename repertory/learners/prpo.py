@@ -44,6 +44,7 @@ from repertory.learners.ppo import (
     estimate_advantages,
     gather_batch,
     make_update,
+    shared_fields,
 )
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.spaces import action_count, observation_size
@@ -75,49 +76,17 @@ class PRPO(PPO):
 
 
 def policy_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: int) -> np.dtype[Any]:
-    weights = (count_recurrent_weights(shape),)
     observations = steps - 1 + n_steps + 1
     return layout(
         [
-            ("weights", np.float32, weights),
-            ("mean", np.float32, weights),
-            ("square", np.float32, weights),
+            *shared_fields(count_recurrent_weights(shape), n_steps, batch_size),
+            ("window", np.int64, ()),
             # First the observations from before the collected steps, then theirs, then what followed.
             ("observations", np.float32, (observations, shape.inputs)),
-            ("actions", np.int64, (n_steps,)),
-            ("rewards", np.float32, (n_steps,)),
-            ("stream", np.uint64, (4,)),
             ("before", np.int64, ()),
             ("embedded", np.int64, ()),
             ("judged", np.int64, ()),
-            ("collected", np.int64, ()),
-            ("life", np.int64, ()),
-            ("episode", np.int64, ()),
-            ("updates", np.int64, ()),
-            ("shape", np.int64, (4,)),
-            ("learning_rate", np.float32, ()),
-            ("gamma", np.float32, ()),
-            ("gae_lambda", np.float32, ()),
-            ("clip_range", np.float64, ()),
-            ("vf_coef", np.float64, ()),
-            ("ent_coef", np.float64, ()),
-            ("max_norm", np.float32, ()),
-            ("adam_beta_1", np.float32, ()),
-            ("adam_beta_2", np.float32, ()),
-            ("adam_eps", np.float32, ()),
-            ("n_steps", np.int64, ()),
-            ("batch_size", np.int64, ()),
-            ("n_epochs", np.int64, ()),
-            ("window", np.int64, ()),
-            ("random_first_steps", np.int64, ()),
-            ("pairwise", np.bool_, ()),
-            ("shuffles", np.bool_, ()),
-            ("discounts_delta", np.bool_, ()),
-            ("learns_returns", np.bool_, ()),
-            ("timeout_bootstraps", np.bool_, ()),
-            ("gradient", np.float32, weights),
-            ("room", np.float32, (count_window(shape, observations, batch_size, steps),)),
-            ("way_back", np.float32, (count_window_gradient(shape, observations, batch_size, steps),)),
+            ("probabilities", np.float32, (n_steps, shape.outputs - 1)),
             ("embedding_dense", np.float32, (observations * shape.dense,)),
             ("embedding", np.float32, (observations * 4 * shape.units,)),
             ("distinct", np.float32, (observations * shape.inputs,)),
@@ -126,14 +95,8 @@ def policy_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: i
             ("checksums", np.float64, (observations,)),
             ("places", np.int64, (batch_size * steps,)),
             ("starts", np.int64, (batch_size,)),
-            ("values", np.float32, (n_steps + 1,)),
-            ("old", np.float32, (n_steps,)),
-            ("probabilities", np.float32, (n_steps, shape.outputs - 1)),
-            ("advantages", np.float32, (n_steps,)),
-            ("targets", np.float32, (n_steps,)),
-            ("order", np.int64, (n_steps,)),
-            ("batch_taken", np.int64, (batch_size,)),
-            ("batch_own", np.float32, (5, batch_size)),
+            ("room", np.float32, (count_window(shape, observations, batch_size, steps),)),
+            ("way_back", np.float32, (count_window_gradient(shape, observations, batch_size, steps),)),
         ]
     )
 
