@@ -76,8 +76,8 @@ def build_learner(name: str, profile: str, changes: Mapping[str, Any]) -> MakeLe
     return with_profile(_find("learner", name, LEARNERS), profile).replace_from_text(changes)
 
 
-def build_selector(name: str, profile: str, changes: Mapping[str, Any]) -> MakeSelector:
-    return with_profile(_find("selector", name, SELECTORS), profile).replace_from_text(changes)
+def build_selector(name: str, profile: str, changes: Mapping[str, Any], domain_name: str = "") -> MakeSelector:
+    return with_profile(_find("selector", name, SELECTORS), profile, domain_name).replace_from_text(changes)
 
 
 def all_settings() -> dict[str, type[Settings]]:

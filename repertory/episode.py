@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.domains.domain import Domain, TaskKernels
+from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
 from repertory.kernels.handle import pack, unpack
 from repertory.kernels.random import Stream, new_stream, seed_stream
@@ -46,6 +47,7 @@ class EpisodePlayer:
         self._domain = domain
         self._envs: dict[int, gymnasium.Env] = {}
         self._tasks = domain.compiled if compiled else None
+        self._fitting: set[int] = set()
         if self._tasks is not None:
             stage = Stage(
                 state=self._tasks.new_state(),
@@ -61,6 +63,8 @@ class EpisodePlayer:
         if begin_task is not None:
             begin_task(task)
         if self._tasks is not None and isinstance(learner, CompiledLearner):
+            if id(learner) not in self._fitting:
+                self._check_fit(learner, self._tasks.observation_size)
             run_episode = compiled_episode(self._tasks.kernels, learner.kernels)
             return Outcome(*run_episode(self._params[task], self._stage, learner.handle, seed))
         if task not in self._envs:
@@ -68,6 +72,16 @@ class EpisodePlayer:
             self._domain.check_spaces(task, env)
             self._envs[task] = env
         return plain_episode(self._envs[task], learner, seed)
+
+    def _check_fit(self, learner: CompiledLearner, features: int) -> None:
+        """Compiled code does not look whether an index fits, so this looks once."""
+        actions = int(getattr(self._domain.action_space, "n", 0))
+        if (learner.inputs, learner.actions) != (features, actions):
+            raise UsageError(
+                f"a policy built for {learner.inputs} features and {learner.actions} actions cannot play "
+                f"{self._domain.name}, which has {features} and {actions}"
+            )
+        self._fitting.add(id(learner))
 
     def close(self) -> None:
         for env in self._envs.values():

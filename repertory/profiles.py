@@ -50,6 +50,7 @@ RELEASED: dict[str, dict[str, Any]] = {
     "PPO": {
         "max_grad_norm": None,
         "ratio": "pairwise",
+        "probability_floor": 1e-7,  # Keras clips probabilities so; without it, one unlikely action ends all learning
         "minibatches": "consecutive",
         "delta": "undiscounted",
         "value_target": "return",
@@ -59,6 +60,7 @@ RELEASED: dict[str, dict[str, Any]] = {
     "PRPO": {
         "max_grad_norm": None,
         "ratio": "pairwise",
+        "probability_floor": 1e-7,  # Keras clips probabilities so; without it, one unlikely action ends all learning
         "minibatches": "consecutive",
         "delta": "undiscounted",
         "value_target": "return",
@@ -74,6 +76,12 @@ RELEASED: dict[str, dict[str, Any]] = {
 }
 """Per settings class, the fields in which `released` differs from `text`."""
 
+RELEASED_ON: dict[str, dict[str, dict[str, Any]]] = {
+    # The authors divide by a policy's episodes on Cartpole only.
+    "pocman18": {"EpsilonGreedy": {"average": "per step"}},
+}
+"""Per domain, what `released` has different there."""
+
 
 def differences(settings_class: type[Settings]) -> list[tuple[str, Any, Any]]:
     """(setting, value under `text`, value under `released`) for every setting that differs."""
@@ -88,8 +96,10 @@ def check_profile(profile: str) -> str:
     return profile
 
 
-def with_profile(settings_class: type[SettingsType], profile: str) -> SettingsType:
-    """The settings of a class under a profile."""
+def with_profile(settings_class: type[SettingsType], profile: str, domain: str = "") -> SettingsType:
+    """The settings of a class under a profile, on a domain."""
     check_profile(profile)
-    changes = RELEASED.get(settings_class.__name__, {}) if profile == "released" else {}
-    return settings_class().replace(**changes)
+    if profile == "text":
+        return settings_class()
+    name = settings_class.__name__
+    return settings_class().replace(**RELEASED.get(name, {}) | RELEASED_ON.get(domain, {}).get(name, {}))

@@ -29,10 +29,11 @@ def setting(
     at_least: float | None = None,
     above: float | None = None,
     at_most: float | None = None,
+    below: float | None = None,
     choices: tuple[str, ...] | None = None,
 ) -> Any:
     """A field with its meaning and its valid range."""
-    limits = {"at_least": at_least, "above": above, "at_most": at_most, "choices": choices}
+    limits = {"at_least": at_least, "above": above, "at_most": at_most, "below": below, "choices": choices}
     return dataclasses.field(default=default, metadata={"meaning": meaning, **limits})
 
 
@@ -114,6 +115,8 @@ def _check(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
             within &= number > limits["above"]
         if limits.get("at_most") is not None:
             within &= number <= limits["at_most"]
+        if limits.get("below") is not None:
+            within &= number < limits["below"]
     if not within:
         raise UsageError(f"{name} is {_shown(value)}; valid: {_range_text(kinds, limits)}")
 
@@ -147,6 +150,8 @@ def _range_text(kinds: set[type], limits: Mapping[str, Any]) -> str:
             bounds.append(f"at least {limits['at_least']:g}")
         if limits.get("at_most") is not None:
             bounds.append(f"at most {limits['at_most']:g}")
+        if limits.get("below") is not None:
+            bounds.append(f"below {limits['below']:g}")
         text = " ".join([text, " and ".join(bounds)]).strip()
         if tuple in kinds:
             text = f"a list of numbers {' and '.join(bounds)}".strip()

@@ -56,6 +56,13 @@ def test_compiled_equals_plain_to_the_bit_on_pocman(learner: str, profile: str) 
     assert_same_on_both_paths(domain, RECURRENT[learner], episodes=6)
 
 
+def test_a_policy_built_for_another_domain_is_refused(cartpole27: repertory.Domain) -> None:
+    pocman = repertory.domain("pocman18")
+    learner = repertory.DQN()(cartpole27.observation_space, cartpole27.action_space, 1)
+    with pytest.raises(repertory.UsageError, match="built for 4 features and 2 actions cannot play pocman18"):
+        EpisodePlayer(pocman).play(0, learner, seed=1)
+
+
 def test_an_episode_depends_on_its_seed_not_on_those_before(cartpole27: repertory.Domain) -> None:
     class Left:
         def begin_episode(self) -> None: ...

@@ -470,7 +470,7 @@ def test_two_valued_space() -> None:
     assert space != TwoValued(-1, 1, 11)
     assert space != TwoValued(0, 1, 11, whole_rewards=True)
     assert space != gymnasium.spaces.Box(-1, 1, (11,))
-    with pytest.raises(ValueError, match="low < high"):
+    with pytest.raises(ValueError, match="low <= 0 < high"):
         TwoValued(1, 1, 11)
 
 

@@ -76,18 +76,27 @@ def test_no_gradient_outside_the_clip_range(weights_of) -> None:
     old = np.full(2, 0.5, np.float32)
     advantages = np.array([1.0, -1.0], np.float32)
     weights = np.full(2, np.nan, np.float32)
-    weights_of(np.array([0.56, 0.44], np.float32), old, advantages, 2, 0.1, weights)
+    weights_of(np.array([0.56, 0.44], np.float32), old, advantages, 2, 0.1, 0.0, weights)
     assert weights.tolist() == [0.0, 0.0]
-    weights_of(np.array([0.44, 0.56], np.float32), old, advantages, 2, 0.1, weights)
+    weights_of(np.array([0.44, 0.56], np.float32), old, advantages, 2, 0.1, 0.0, weights)
     assert (weights[0] > 0, weights[1] < 0) == (True, True)
 
 
 def test_pairwise_with_one_step_is_own() -> None:
     probability, old, advantage = (np.array([x], np.float32) for x in (0.45, 0.44, 2.0))
     own, pairwise = np.zeros(1, np.float32), np.zeros(1, np.float32)
-    policy_weights_own(probability, old, advantage, 1, 0.1, own)
-    policy_weights_pairwise(probability, old, advantage, 1, 0.1, pairwise)
+    policy_weights_own(probability, old, advantage, 1, 0.1, 0.0, own)
+    policy_weights_pairwise(probability, old, advantage, 1, 0.1, 0.0, pairwise)
     assert own[0] == pairwise[0] > 0
+
+
+def test_a_floor_keeps_an_unlikely_action_from_blowing_up_the_pairwise_ratio() -> None:
+    probabilities = np.array([0.9, 1e-30, 0.0], np.float32)
+    advantages = np.full(3, -1.0, np.float32)
+    weights = np.full(3, np.nan, np.float32)
+    policy_weights_pairwise(probabilities, probabilities, advantages, 3, 0.1, 1e-7, weights)
+    assert weights[1:].tolist() == [0.0, 0.0]
+    assert weights[0] == pytest.approx(-(1.0 + 2 * 0.9 / 1e-7) / 9, rel=1e-6)
 
 
 def gae(rewards, values, final_value, lambda_: float, discounts: bool = True, gamma: float = 0.99) -> np.ndarray:
@@ -188,7 +197,14 @@ def test_actions_follow_the_probabilities(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("learning_rate", -1.0), ("batch_size", 0), ("clip_range", 0.0), ("ratio", "theirs"), ("max_grad_norm", 0.0)],
+    [
+        ("learning_rate", -1.0),
+        ("batch_size", 0),
+        ("clip_range", 0.0),
+        ("ratio", "theirs"),
+        ("max_grad_norm", 0.0),
+        ("adam_beta_2", 1.0),
+    ],
 )
 def test_bad_settings_name_the_field(field: str, value: object) -> None:
     with pytest.raises(repertory.UsageError, match=rf"PPO\.{field} is .*; valid: "):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -205,9 +205,11 @@ def test_the_papers_memory_is_under_ten_megabytes() -> None:
     assert sum(array.nbytes for array in new_replay(MemoryPlan(400_000, 4))) < 10_000_000
 
 
-def test_newest_is_what_a_deque_keeps(rng: np.random.Generator) -> None:
-    memory, twin = Memory(100, FIFO), deque(maxlen=100)
-    for _ in range(60):
-        memory.live_episode(int(rng.integers(17, 40)), TERMINATED)
-        twin.extend(memory.episodes[-1])
-        assert {memory.draw() for _ in range(30)} <= set(twin)
+def test_episodes_need_not_be_announced() -> None:
+    """The next episode begins where the last ended, also if nobody says so."""
+    memory = Memory(10, FINISHED_EPISODES, EPISODES)
+    for t in range(40_000):
+        here, there = np.array([t], np.float32), np.array([t + 1], np.float32)
+        store(memory.replay, memory.cursor, memory.stream, here, 0, 0.0, there, TERMINATED)
+    assert held(memory.cursor) <= 20
+    assert min(memory.draw()[0] for _ in range(100)) > 39_900

@@ -37,8 +37,8 @@ class TwoValued(FloatBox):
         whole_rewards: bool = False,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        if not low < high:
-            raise ValueError(f"a TwoValued space needs low < high, not {low} and {high}")
+        if not low <= 0 < high:
+            raise ValueError(f"a TwoValued space needs low <= 0 < high, not {low} and {high}")
         super().__init__(low, high, (n,), np.float32, seed)
         self.whole_rewards = whole_rewards
 

@@ -71,8 +71,9 @@ def plan_from_options(options: dict[str, Any], assignments: Sequence[str] = (), 
     for key in ("domain", "learner", "policies"):
         if key not in run:
             raise UsageError(f"--{key} is missing; see 'repertory run --help'")
-    for component in COMPONENTS:
-        section = {**file.get(component, {}), **changes.get(component, {})}
-        build = getattr(catalogue, f"build_{component}")
-        run[component] = build(run[component], run["profile"], section)
+    sections = {name: {**file.get(name, {}), **changes.get(name, {})} for name in COMPONENTS}
+    profile, domain_name = run["profile"], run["domain"]
+    run["domain"] = catalogue.build_domain(domain_name, profile, sections["domain"])
+    run["learner"] = catalogue.build_learner(run["learner"], profile, sections["learner"])
+    run["selector"] = catalogue.build_selector(run["selector"], profile, sections["selector"], domain_name)
     return make_plan(**run)

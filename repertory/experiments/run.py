@@ -141,7 +141,7 @@ def make_plan(
     if isinstance(learner, str):
         learner = catalogue.learner(learner, profile)
     if isinstance(selector, str):
-        selector = catalogue.selector(selector, profile)
+        selector = catalogue.build_selector(selector, profile, {}, getattr(domain, "name", ""))
     for component in (learner, selector):
         if isinstance(component, type) and issubclass(component, Settings):
             raise UsageError(f"{component.__name__} is a class; give {component.__name__}()")

@@ -17,6 +17,8 @@ from repertory.kernels.random import Stream, uniform
 
 Vector = NDArray[np.float32]
 Matrix = NDArray[np.float32]
+SMALLEST = 1e-30
+"""A probability that has underflowed to 0 counts as this."""
 
 
 @kernel
@@ -46,9 +48,16 @@ def sample(outputs: Matrix, row: int, actions: int, stream: Stream) -> int:
 
 
 @kernel
-def clipped_gain(probability: np.float32, old: np.float32, advantage: np.float32, clip_range: float) -> float:
-    """A rho where the clipped objective min(A rho, A clip(rho)) has a slope, 0 where the clip holds it flat."""
-    ratio = np.float64(probability) / np.float64(old)
+def clipped_gain(
+    probability: np.float32, old: np.float32, advantage: np.float32, clip_range: float, floor: float
+) -> float:
+    """A rho where the clipped objective min(A rho, A clip(rho)) has a slope, 0 where the clip holds it flat.
+
+    Probabilities below `floor` count as `floor`, so they have no slope either.
+    """
+    if probability < floor:
+        return 0.0
+    ratio = np.float64(probability) / max(np.float64(old), floor, SMALLEST)
     if advantage >= 0.0:
         return advantage * ratio if ratio <= 1.0 + clip_range else 0.0
     return advantage * ratio if ratio >= 1.0 - clip_range else 0.0
@@ -56,7 +65,7 @@ def clipped_gain(probability: np.float32, old: np.float32, advantage: np.float32
 
 @kernel
 def policy_weights_own(
-    probabilities: Vector, old: Vector, advantages: Vector, rows: int, clip_range: float, weights: Vector
+    probabilities: Vector, old: Vector, advantages: Vector, rows: int, clip_range: float, floor: float, weights: Vector
 ) -> None:
     """d surrogate / d log pi(a_t), for the clipped objective with each step's own ratio.
 
@@ -64,13 +73,13 @@ def policy_weights_own(
     A_t rho_t / n where the first term is the smaller, and 0 where the clip holds the objective flat.
     """
     for t in range(rows):
-        gain = clipped_gain(probabilities[t], old[t], advantages[t], clip_range)
+        gain = clipped_gain(probabilities[t], old[t], advantages[t], clip_range, floor)
         weights[t] = gain / rows
 
 
 @kernel
 def policy_weights_pairwise(
-    probabilities: Vector, old: Vector, advantages: Vector, rows: int, clip_range: float, weights: Vector
+    probabilities: Vector, old: Vector, advantages: Vector, rows: int, clip_range: float, floor: float, weights: Vector
 ) -> None:
     """The same with the ratio of the paper's released code, which pairs every step j with every step i:
 
@@ -79,7 +88,7 @@ def policy_weights_pairwise(
     for j in range(rows):
         total = 0.0
         for i in range(rows):
-            total += clipped_gain(probabilities[j], old[i], advantages[j], clip_range)
+            total += clipped_gain(probabilities[j], old[i], advantages[j], clip_range, floor)
         weights[j] = total / (rows * rows)
 
 
@@ -102,12 +111,12 @@ def loss_gradient(
     for t in range(rows):
         entropy = 0.0
         for a in range(actions):
-            p = max(outputs[t, a], np.float32(1e-30))
+            p = max(outputs[t, a], np.float32(SMALLEST))
             entropy -= p * math.log(p)
         for a in range(actions):
             p = outputs[t, a]
             chosen = 1.0 if a == taken[t] else 0.0
             towards = -policy_weights[t] * (chosen - p)
-            spread = entropy_coef / rows * p * (math.log(max(p, np.float32(1e-30))) + entropy)
+            spread = entropy_coef / rows * p * (math.log(max(p, np.float32(SMALLEST))) + entropy)
             gradient[t, a] = towards + spread
         gradient[t, actions] = 2.0 * value_coef / rows * (outputs[t, actions] - targets[t])

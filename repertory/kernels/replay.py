@@ -156,6 +156,8 @@ def store(
     if cursor[KIND] == FIFO:
         here, there = _room_in_ring(replay, cursor, ending)
     elif cursor[KIND] == FINISHED_EPISODES:
+        if cursor[LENGTH] == 0:
+            _begin_finished(replay, cursor)
         if cursor[LENGTH] >= LONGEST_EPISODE:
             if ending != WENT_ON:
                 _finish_episode(replay, cursor, True)

@@ -361,7 +361,7 @@ class DQNLearner(CompiledPolicy):
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action, for each row of observations."""
         batch = new_activations(self.shape, len(observations))
-        batch.inputs[:] = observations
+        batch.inputs[:] = self.checked_rows(observations)
         forward(self.policy["weights"], self.shape, batch, len(observations))
         return batch.outputs
 

@@ -26,8 +26,8 @@ class CompiledPolicy:
     def __init__(self, arrays: Any, inputs: int, actions: int) -> None:
         self.arrays = arrays
         self.handle = pack(arrays)
-        self._inputs = inputs
-        self._actions = actions
+        self.inputs = inputs
+        self.actions = actions
 
     @property
     def policy(self) -> Any:
@@ -49,8 +49,8 @@ class CompiledPolicy:
         terminated: bool,
         truncated: bool,
     ) -> None:
-        if not 0 <= action < self._actions:
-            raise ValueError(f"action {action!r} is not one of 0 to {self._actions - 1}")
+        if not 0 <= action < self.actions:
+            raise ValueError(f"action {action!r} is not one of 0 to {self.actions - 1}")
         self.kernels.observe(
             self.arrays,
             self._checked(observation),
@@ -63,13 +63,18 @@ class CompiledPolicy:
 
     def _checked(self, observation: Any) -> NDArray[np.float32]:
         vector = np.ascontiguousarray(observation, np.float32)
-        if vector.shape != (self._inputs,):
-            raise ValueError(f"an observation has shape {vector.shape}; this policy was built for ({self._inputs},)")
+        if vector.shape != (self.inputs,):
+            raise ValueError(f"an observation has shape {vector.shape}; this policy was built for ({self.inputs},)")
         return vector
 
     def is_finite(self) -> bool:
         """Whether all weights are numbers still."""
         return bool(np.isfinite(self.policy["weights"]).all())
+
+    def checked_rows(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        if observations.ndim != 2 or observations.shape[1] != self.inputs:
+            raise ValueError(f"observations have shape {observations.shape}; needed: (rows, {self.inputs})")
+        return observations
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         return {name: np.array(self.policy[name]) for name in self.state_fields}

@@ -58,14 +58,17 @@ class PPO(Settings):
     ent_coef: float = setting(0.01, "Weight of the entropy.", at_least=0)
     max_grad_norm: float | None = setting(1.0, "Longer gradients are scaled down to this norm.", above=0)
     net_arch: tuple[int, int] = setting((80, 80), "Widths of the two hidden layers.", at_least=1)
-    adam_beta_1: float = setting(0.9, "Adam's decay of the mean.", at_least=0, at_most=1)
-    adam_beta_2: float = setting(0.999, "Adam's decay of the square.", at_least=0, at_most=1)
+    adam_beta_1: float = setting(0.9, "Adam's decay of the mean.", at_least=0, below=1)
+    adam_beta_2: float = setting(0.999, "Adam's decay of the square.", at_least=0, below=1)
     adam_eps: float = setting(1e-8, "Adam's epsilon.", above=0)
     ratio: str = setting(
         "own",
         "Each step's probability over its own old one, fixed before the epochs; or over that of every step in the "
         "minibatch, taken anew before each.",
         choices=("own", "pairwise"),
+    )
+    probability_floor: float = setting(
+        0.0, "Smaller probabilities count as this in the ratio, and are not pulled.", at_least=0, below=1
     )
     minibatches: str = setting(
         "shuffled", "Steps in random order, or slices in the order of time.", choices=("shuffled", "consecutive")
@@ -123,7 +126,7 @@ def shared_fields(weights: int, n_steps: int, batch_size: int) -> list[Field]:
         ("batch_own", np.float32, (5, batch_size)),
         *((name, np.int64, ()) for name in (*counts, *whole)),
         *((name, np.float32, ()) for name in real),
-        *((name, np.float64, ()) for name in ("clip_range", "vf_coef", "ent_coef")),
+        *((name, np.float64, ()) for name in ("clip_range", "vf_coef", "ent_coef", "probability_floor")),
         *((name, np.bool_, ()) for name in choices),
     ]
 
@@ -250,9 +253,25 @@ def differentiate_loss(ppo: Any, outputs: Matrix, rows: int, gradient: Matrix) -
         own[_PROBABILITY, i] = outputs[i, policy.batch_taken[i]]
     if policy.pairwise:
         probabilities = own[_PROBABILITY]
-        policy_weights_pairwise(probabilities, probabilities, own[_ADVANTAGE], rows, policy.clip_range, own[_WEIGHT])
+        policy_weights_pairwise(
+            probabilities,
+            probabilities,
+            own[_ADVANTAGE],
+            rows,
+            policy.clip_range,
+            policy.probability_floor,
+            own[_WEIGHT],
+        )
     else:
-        policy_weights_own(own[_PROBABILITY], own[_OLD], own[_ADVANTAGE], rows, policy.clip_range, own[_WEIGHT])
+        policy_weights_own(
+            own[_PROBABILITY],
+            own[_OLD],
+            own[_ADVANTAGE],
+            rows,
+            policy.clip_range,
+            policy.probability_floor,
+            own[_WEIGHT],
+        )
     loss_gradient(
         outputs,
         policy.batch_taken,
@@ -374,7 +393,7 @@ class PPOLearner(CompiledPolicy):
     def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of the actions and, last, the value, for each row of observations."""
         batch = new_activations(self.shape, len(observations))
-        batch.inputs[:] = observations
+        batch.inputs[:] = self.checked_rows(observations)
         forward(self.policy["weights"], self.shape, batch, len(observations))
         return batch.outputs
 

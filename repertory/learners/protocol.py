@@ -72,5 +72,8 @@ class CompiledLearner(Protocol):
     """A learner whose steps can be compiled into an episode."""
 
     kernels: LearnerKernels
+    inputs: int
+    """Features of an observation."""
+    actions: int
     handle: Any
     """`pack` of the NamedTuple of arrays and numbers that is the first argument of every kernel."""

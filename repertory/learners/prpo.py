@@ -123,8 +123,7 @@ def act(prpo: Arrays, observation: NDArray[np.float32]) -> int:
     if policy.episode < policy.random_first_steps:
         return below(policy.stream, actions)
     here = policy.window - 1 + policy.collected
-    for k in range(shape.inputs):
-        policy.observations[here, k] = observation[k]
+    note_observation(prpo, observation)
     embedding = embed_up_to(prpo, here)
     steps = min(policy.before + policy.collected, policy.window - 1) + 1
     for t in range(steps):
@@ -139,6 +138,18 @@ def act(prpo: Arrays, observation: NDArray[np.float32]) -> int:
             policy.probabilities[policy.collected, a] = batch.outputs[0, a]
         policy.judged += 1
     return sample(batch.outputs, 0, actions, policy.stream)
+
+
+@kernel
+def note_observation(prpo: Arrays, observation: NDArray[np.float32]) -> None:
+    """Write down the observation of the step to be collected; what was found with another one is void."""
+    policy = prpo.policy[0]
+    here = policy.window - 1 + policy.collected
+    for k in range(observation.size):
+        if policy.observations[here, k] != observation[k]:
+            policy.observations[here, k] = observation[k]
+            policy.embedded = min(policy.embedded, here)
+            policy.judged = min(policy.judged, policy.collected)
 
 
 @kernel
@@ -258,10 +269,9 @@ def observe(
     """Collect the step; update once enough are collected or the episode is over."""
     policy = prpo.policy[0]
     t = policy.collected
-    here = policy.window - 1 + t
-    for k in range(observation.size):
-        policy.observations[here, k] = observation[k]
-        policy.observations[here + 1, k] = next_observation[k]
+    note_observation(prpo, observation)
+    for k in range(next_observation.size):
+        policy.observations[policy.window + t, k] = next_observation[k]
     if policy.episode >= policy.random_first_steps:
         policy.actions[t] = action
         policy.rewards[t] = reward
