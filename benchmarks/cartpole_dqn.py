@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.measure import Contender, build, training
+from benchmarks.stable_baselines import learning
 from repertory import DQN, domain
 
 TASK = 13
@@ -43,9 +44,4 @@ def sb3_dqn() -> Contender:
         seed=0,
     )
     model.learn(2 * SETTINGS.learning_starts)
-
-    def work() -> int:
-        model.learn(SB3_STEPS, reset_num_timesteps=False)
-        return SB3_STEPS
-
-    return work
+    return learning(model, SB3_STEPS)

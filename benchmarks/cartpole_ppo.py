@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.measure import Contender, build, training
+from benchmarks.stable_baselines import learning, ppo_arguments
 from repertory import PPO, domain
 
 TASK = 13
@@ -25,29 +26,12 @@ def sb3_ppo() -> Contender:
     model = stable_baselines3.PPO(
         "MlpPolicy",
         domain("cartpole27").env(TASK),
-        learning_rate=SETTINGS.learning_rate,
-        n_steps=ROLLOUT,
-        batch_size=SETTINGS.batch_size,
-        n_epochs=SETTINGS.n_epochs,
-        gamma=SETTINGS.gamma,
-        gae_lambda=SETTINGS.gae_lambda,
-        clip_range=SETTINGS.clip_range,
-        normalize_advantage=False,
-        ent_coef=SETTINGS.ent_coef,
-        vf_coef=SETTINGS.vf_coef,
-        max_grad_norm=SETTINGS.max_grad_norm,
         policy_kwargs={
             "net_arch": list(SETTINGS.net_arch),
             "activation_fn": torch.nn.ReLU,
             "share_features_extractor": True,
         },
-        device="cpu",
-        seed=0,
+        **ppo_arguments(SETTINGS, ROLLOUT),
     )
     model.learn(ROLLOUT)
-
-    def work() -> int:
-        model.learn(SB3_STEPS, reset_num_timesteps=False)
-        return SB3_STEPS
-
-    return work
+    return learning(model, SB3_STEPS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.measure import Contender, build, training
+from benchmarks.stable_baselines import learning, ppo_arguments
 from repertory import PRPO, domain
 
 TASK = 10
@@ -24,30 +25,13 @@ def sb3_recurrent_ppo() -> Contender:
     model = sb3_contrib.RecurrentPPO(
         "MlpLstmPolicy",
         domain("pocman18").env(TASK),
-        learning_rate=SETTINGS.learning_rate,
-        n_steps=SETTINGS.n_steps,
-        batch_size=SETTINGS.batch_size,
-        n_epochs=SETTINGS.n_epochs,
-        gamma=SETTINGS.gamma,
-        gae_lambda=SETTINGS.gae_lambda,
-        clip_range=SETTINGS.clip_range,
-        normalize_advantage=False,
-        ent_coef=SETTINGS.ent_coef,
-        vf_coef=SETTINGS.vf_coef,
-        max_grad_norm=SETTINGS.max_grad_norm,
         policy_kwargs={
             "lstm_hidden_size": units,
             "shared_lstm": True,
             "enable_critic_lstm": False,
             "net_arch": [dense],
         },
-        device="cpu",
-        seed=0,
+        **ppo_arguments(SETTINGS, SETTINGS.n_steps),
     )
     model.learn(SETTINGS.n_steps)
-
-    def work() -> int:
-        model.learn(SB3_STEPS, reset_num_timesteps=False)
-        return SB3_STEPS
-
-    return work
+    return learning(model, SB3_STEPS)

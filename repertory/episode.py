@@ -47,7 +47,6 @@ class EpisodePlayer:
         self._domain = domain
         self._envs: dict[int, gymnasium.Env] = {}
         self._tasks = domain.compiled if compiled else None
-        self._fitting: set[int] = set()
         if self._tasks is not None:
             stage = Stage(
                 state=self._tasks.new_state(),
@@ -56,6 +55,7 @@ class EpisodePlayer:
                 next_observation=np.zeros(self._tasks.observation_size, np.float32),
             )
             self._stage = pack(stage)
+            self._sizes = (self._tasks.observation_size, int(getattr(domain.action_space, "n", 0)))
             self._params = [pack(params) for params in self._tasks.params]
 
     def play(self, task: int, learner: Learner, seed: int) -> Outcome:
@@ -63,8 +63,8 @@ class EpisodePlayer:
         if begin_task is not None:
             begin_task(task)
         if self._tasks is not None and isinstance(learner, CompiledLearner):
-            if id(learner) not in self._fitting:
-                self._check_fit(learner, self._tasks.observation_size)
+            if (learner.inputs, learner.actions) != self._sizes:
+                raise self._misfit(learner)
             run_episode = compiled_episode(self._tasks.kernels, learner.kernels)
             return Outcome(*run_episode(self._params[task], self._stage, learner.handle, seed))
         if task not in self._envs:
@@ -73,15 +73,13 @@ class EpisodePlayer:
             self._envs[task] = env
         return plain_episode(self._envs[task], learner, seed)
 
-    def _check_fit(self, learner: CompiledLearner, features: int) -> None:
-        """Compiled code does not look whether an index fits, so this looks once."""
-        actions = int(getattr(self._domain.action_space, "n", 0))
-        if (learner.inputs, learner.actions) != (features, actions):
-            raise UsageError(
-                f"a policy built for {learner.inputs} features and {learner.actions} actions cannot play "
-                f"{self._domain.name}, which has {features} and {actions}"
-            )
-        self._fitting.add(id(learner))
+    def _misfit(self, learner: CompiledLearner) -> UsageError:
+        """Compiled code does not look whether an index fits, so `play` looks first."""
+        features, actions = self._sizes
+        return UsageError(
+            f"a policy built for {learner.inputs} features and {learner.actions} actions cannot play "
+            f"{self._domain.name}, which has {features} and {actions}"
+        )
 
     def close(self) -> None:
         for env in self._envs.values():

@@ -90,6 +90,16 @@ def differences(settings_class: type[Settings]) -> list[tuple[str, Any, Any]]:
     return [(name, getattr(text, name), value) for name, value in released.items()]
 
 
+def differences_on_domains() -> list[tuple[str, str, str, Any]]:
+    """(domain, settings class, setting, value under `released` there) where a domain departs from the rest."""
+    return [
+        (domain, name, setting, value)
+        for domain, classes in RELEASED_ON.items()
+        for name, changes in classes.items()
+        for setting, value in changes.items()
+    ]
+
+
 def check_profile(profile: str) -> str:
     if not isinstance(profile, str) or profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)

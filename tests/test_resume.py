@@ -299,6 +299,38 @@ def test_a_policy_that_diverges_stops_the_run_and_is_named(tmp_path: Path) -> No
             out=tmp_path / "run",
         )
 
+    assert len(pd.read_parquet(tmp_path / "run" / "blocks.parquet")) >= 1
+
+
+@pytest.mark.usefixtures("save_often")
+def test_an_interrupt_in_the_middle_of_an_episode_saves_nothing(tmp_path: Path) -> None:
+    """As a second Ctrl-C does: what is on the disk stays what it was between two episodes."""
+
+    class InterruptAfter(CrashAfter):
+        def episode_ended(self, tally: object) -> None:
+            self.left -= 1
+            if self.left == 0:
+                player = lifetimes[-1]._player
+                player.play(3, lifetimes[-1].policies[0], seed=99)  # half of the next episode's work
+                raise KeyboardInterrupt
+
+    from repertory import lifetime as lifetime_module
+
+    lifetimes = []
+    original = lifetime_module.Lifetime.live
+
+    def remember(self, monitors=()) -> None:
+        lifetimes.append(self)
+        original(self, monitors)
+
+    live(tmp_path / "whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lifetime_module.Lifetime, "live", remember)
+        with pytest.raises(KeyboardInterrupt):
+            live(tmp_path / "broken", monitors=[InterruptAfter(9)])
+    live(tmp_path / "broken")
+    assert_same_run(tmp_path / "whole", tmp_path / "broken")
+
 
 def test_checkpoints_hold_no_pickles_and_check_their_content(tmp_path: Path) -> None:
     live(tmp_path / "run", blocks=1)

@@ -39,12 +39,17 @@ class Keeper:
 
     def episode_ended(self, tally: BlockTally) -> None:
         if self.stop_requested:
+            self.save()
             raise KeyboardInterrupt
         if time.monotonic() - self._saved >= LONGEST_PAUSE:
             self.save()
 
     def block_ended(self, tally: BlockTally) -> None:
-        check_finite(self._lifetime, tally)
+        try:
+            check_finite(self._lifetime, tally)
+        except RunStopped:
+            self._folder.write_blocks(self._lifetime.blocks)  # no checkpoint: it could only be resumed into the same
+            raise
         if time.monotonic() - self._saved >= self._pause:
             self.save()
 
@@ -64,7 +69,10 @@ class Keeper:
 
     @contextmanager
     def on_interrupt(self) -> Iterator[None]:
-        """Let Ctrl-C and a polite kill stop the lifetime between two episodes; a second one stops it at once."""
+        """Let Ctrl-C and a polite kill save and stop the lifetime between two episodes.
+
+        A second one stops it at once, in the middle of whatever it does, and nothing more is saved.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -103,11 +103,11 @@ def live(
     """Live one lifetime of Lifetime Policy Reuse and return its record.
 
     `domain`, `learner` and `selector` are objects or names in the catalogue; names are read under `profile`, objects
-    are taken as they are.
-    `learner` may be settings such as `repertory.DQN()` or any callable `(observation_space, action_space, seed)`
-    that returns a learner; `selector` any callable `(n_tasks, n_policies, rng)` that returns a selector. `blocks`
-    and `block_steps` are as long as the paper's if not given (675 blocks of 60,000 steps for domains that are not
-    in the paper). With `out`, the record is also kept in that folder.
+    are taken as they are. `learner` may be settings such as `repertory.DQN()` or any callable
+    `(observation_space, action_space, seed)` that returns a learner; `selector` any callable
+    `(n_tasks, n_policies, rng)` that returns a selector. `blocks` and `block_steps` are as long as the paper's if not
+    given (675 blocks of 60,000 steps for domains that are not in the paper). With `out`, the run is kept in that
+    folder, and one that was interrupted there goes on.
     """
     plan = make_plan(
         domain,
@@ -153,10 +153,10 @@ def make_plan(
         learner=learner,
         selector=selector,
         policies=_plain_integer(policies),
-        blocks=paper.blocks if blocks is None else blocks,
-        block_steps=paper.block_steps if block_steps is None else block_steps,
-        seed=seed,
-        run=run,
+        blocks=_plain_integer(paper.blocks if blocks is None else blocks),
+        block_steps=_plain_integer(paper.block_steps if block_steps is None else block_steps),
+        seed=_plain_integer(seed),
+        run=_plain_integer(run),
         profile=profile,
     )
 
@@ -209,12 +209,8 @@ def _live_in_folder(
             )
         _resume(folder, lifetime, settings, notice)
         keeper = Keeper(folder, lifetime, settings)
-        try:
-            with keeper.on_interrupt():
-                lifetime.live([*monitors, keeper])
-        except KeyboardInterrupt:
-            keeper.save()
-            raise
+        with keeper.on_interrupt():
+            lifetime.live([*monitors, keeper])
         keeper.save()
         if finishing is not None:
             finishing(_record(plan, lifetime), folder)

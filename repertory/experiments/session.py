@@ -23,7 +23,7 @@ def run_in_console(plan: Plan, out: Path | None, console: Console) -> None:
     except KeyboardInterrupt:
         progress.close()
         if out is not None:
-            console.print(f"saved in {out}; the same command goes on from here", soft_wrap=True)
+            console.print(f"kept in {out}; the same command goes on from its last checkpoint", soft_wrap=True)
         raise
     finally:
         progress.close()

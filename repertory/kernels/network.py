@@ -91,16 +91,20 @@ def glorot_uniform(shape: NetworkShape, rng: np.random.Generator, heads: tuple[i
     """
     weights = np.zeros(count_weights(shape), np.float32)
     w1, _b1, w2, _b2, w3, _b3 = matrices(weights, shape)
-    ends = np.cumsum(heads or (shape.outputs,))
-    layers = [w1, w2, *(w3[start:end] for start, end in zip([0, *ends], ends, strict=False))]
-    for layer in layers:
-        limit = glorot_limit(layer)
-        layer[:] = rng.uniform(-limit, limit, layer.shape)
+    fill_glorot([w1, w2, *split_head(w3, heads)], rng)
     return weights
 
 
-def glorot_limit(layer: Matrix) -> float:
-    return float(np.sqrt(6.0 / sum(layer.shape)))
+def split_head(head: Matrix, heads: tuple[int, ...] | None) -> list[Matrix]:
+    """The layers that stand side by side in a head."""
+    ends = np.cumsum(heads or (len(head),))
+    return [head[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def fill_glorot(layers: list[Matrix], rng: np.random.Generator) -> None:
+    for layer in layers:
+        limit = np.sqrt(6.0 / sum(layer.shape))
+        layer[:] = rng.uniform(-limit, limit, layer.shape)
 
 
 @kernel

@@ -19,11 +19,12 @@ from repertory.kernels.lstm_cell import cell_backward, cell_forward
 from repertory.kernels.network import (
     affine,
     affine_gradient,
-    glorot_limit,
+    fill_glorot,
     head,
     head_gradient,
     rectify,
     silence,
+    split_head,
 )
 from repertory.kernels.product import add_product
 
@@ -179,10 +180,7 @@ def initial_recurrent_weights(
     """As in Keras: Glorot-uniform matrices, an orthogonal recurrent one, a forget bias of 1, other biases 0."""
     weights = np.zeros(count_recurrent_weights(shape), np.float32)
     w1, _b1, w, r, b, w3, _b3 = recurrent_matrices(weights, shape)
-    ends = np.cumsum(heads or (shape.outputs,))
-    for layer in [w1, w, *(w3[start:end] for start, end in zip([0, *ends], ends, strict=False))]:
-        limit = glorot_limit(layer)
-        layer[:] = rng.uniform(-limit, limit, layer.shape)
+    fill_glorot([w1, w, *split_head(w3, heads)], rng)
     orthogonal, triangular = np.linalg.qr(rng.normal(size=(4 * shape.units, shape.units)))
     r[:] = (orthogonal * np.sign(np.diag(triangular))).T
     b[shape.units : 2 * shape.units] = 1.0

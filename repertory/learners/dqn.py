@@ -298,7 +298,7 @@ class DQNLearner(CompiledPolicy):
 
     kernels = LearnerKernels(begin_episode, act, observe)
     state_fields: ClassVar[tuple[str, ...]] = (
-        *("weights", "target_weights", "square_average", "step_average", "stream", "cursor"),
+        *("weights", "target_weights", "square_average", "step_average", "stream"),
         *("life", "episode", "updates"),
     )
 
@@ -382,6 +382,8 @@ class DQNLearner(CompiledPolicy):
         return state
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        if "task" not in state:
+            raise ValueError(f"state has {sorted(state)}, which is not a DQN's")
         fields = dict(state)
         current = int(fields.pop("task"))
         memories = {}
@@ -395,6 +397,8 @@ class DQNLearner(CompiledPolicy):
                 restore(array, fields.pop(prefix + part), prefix + part)
             memories[int(prefix[len("task ") : -1])] = memory
         super().load_state_dict(fields)
-        self.arrays = Arrays(self.arrays.policy, memories.pop(current).replay)
+        memory = memories.pop(current)
+        self.policy["cursor"][:] = memory.cursor
+        self.arrays = Arrays(self.arrays.policy, memory.replay)
         self.handle = pack(self.arrays)
         self._task, self._other_tasks = current, memories

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from repertory.catalogue import all_settings
-from repertory.profiles import differences
+from repertory.profiles import differences, differences_on_domains
 from repertory.record import BlockTally, Record
 from repertory.report.summary import policy_shares
 from repertory.settings import Settings, valid_text
@@ -105,6 +105,10 @@ def profile_table() -> Table:
     for names, settings_class in all_settings().items():
         for setting, text, released in differences(settings_class):
             table.add_row(names, setting, str(text), str(released))
+        for domain, class_name, setting, released in differences_on_domains():
+            if class_name == settings_class.__name__:
+                text = getattr(settings_class(), setting)
+                table.add_row(f"{names} on {domain}", setting, str(text), str(released))
     return table
 
 
