@@ -1,0 +1,1 @@
+"""What a fixed library of policies is compared with."""

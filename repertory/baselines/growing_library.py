@@ -1,0 +1,262 @@
+"""Memory of a policy library that grows: how many policies traditional policy reuse holds over a lifetime.
+
+The simulation behind the paper's "Reduced memory cost" and its memory figure (Appendix B). Tasks come in random order.
+A task met for the first time gets a temporary policy of its own, which has converged once the task has had
+`blocks_to_converge` blocks; it is then accepted into the library or refused for good, and is temporary no longer. Once
+the library has the policies that the task capacity asks for, everything stays as it is, temporary policies included.
+Lifetime Policy Reuse holds that many policies from the first block to the last.
+
+    use = simulate(GrowingLibrary(capacity=5, blocks_to_converge=4, acceptance=0.5))
+    use.fixed, use.peak_ratio  # 200 policies suffice; growing takes four times as many
+
+The paper does not print the length of its lifetimes nor its acceptance probabilities. In 4,000 blocks, the default
+here, every library of the figure with T_c above 1 has had its peak. One with C = 5 and T_c = 4 passes threefold at
+about 950 blocks and peaks before 2,500, at 3.6-fold (nothing accepted) to 4.5-fold (all); 675 blocks give 2.5-fold.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from repertory.errors import UsageError
+from repertory.settings import Settings, setting
+
+CAPACITIES = (2.0, 5.0)
+BLOCKS_TO_CONVERGE = (1, 2, 4)
+ACCEPTANCES = (0.25, 0.5, 1.0)
+
+INK = "#202124"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito: for colour-blind eyes
+TOTAL_LINE: dict[str, Any] = {"linewidth": 1.6}
+LIBRARY_LINE: dict[str, Any] = {"linewidth": 5, "alpha": 0.3}  # broad and pale: seen also where the total runs along it
+FIXED_LINE: dict[str, Any] = {"linewidth": 1.3, "linestyle": "--"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowingLibrary(Settings):
+    """A library that takes in policies until it has as many as the task capacity asks for."""
+
+    tasks: int = setting(1000, "Number of tasks; each block draws one of them.", at_least=1)
+    capacity: float = setting(5.0, "C, the number of tasks that one policy can hold.", at_least=1)
+    blocks_to_converge: int = setting(4, "T_c, the blocks that a task's temporary policy learns for.", at_least=1)
+    acceptance: float = setting(0.5, "Probability that the library takes a converged policy.", at_least=0, at_most=1)
+    blocks: int = setting(4000, "Length of the lifetime.", at_least=1)
+    runs: int = setting(50, "Number of independent lifetimes.", at_least=1)
+    seed: int = setting(0, "Root of all randomness.", at_least=0)
+
+    @property
+    def fixed(self) -> int:
+        """How many policies the tasks require: the size of a fixed library, and where a growing one stops."""
+        # A capacity of tasks / n asks for n policies, also where that division was rounded down.
+        return math.ceil(self.tasks / self.capacity * (1 - 1e-12))
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryUse:
+    """Policies held by each run (row) in each block (column)."""
+
+    settings: GrowingLibrary
+    library: NDArray[np.int64]
+    """Policies in the library at the end of the block."""
+    total: NDArray[np.int64]
+    """The most policies held at any time of the block, with the temporary ones: while its task is learned."""
+
+    @property
+    def fixed(self) -> int:
+        """What a fixed library holds throughout."""
+        return self.settings.fixed
+
+    @property
+    def library_mean(self) -> NDArray[np.float64]:
+        return self.library.mean(axis=0)
+
+    @property
+    def total_mean(self) -> NDArray[np.float64]:
+        return self.total.mean(axis=0)
+
+    @property
+    def library_error(self) -> NDArray[np.float64]:
+        """Standard error of `library_mean`; NaN for a single run."""
+        return _standard_error(self.library)
+
+    @property
+    def total_error(self) -> NDArray[np.float64]:
+        """Standard error of `total_mean`; NaN for a single run."""
+        return _standard_error(self.total)
+
+    @property
+    def peak_ratio(self) -> float:
+        """The peak of `total_mean` over what a fixed library holds."""
+        return float(self.total_mean.max()) / self.fixed
+
+
+class _Draws(NamedTuple):
+    """All randomness of a simulation."""
+
+    luck: NDArray[np.float64]  # (runs, tasks), in [0, 1): a task's policy is accepted if below the probability
+    tasks: NDArray[np.int64]  # (runs, blocks): the task of each block
+
+
+def simulate(settings: GrowingLibrary) -> MemoryUse:
+    """Live `settings.runs` lifetimes. Their draws depend on the seed, the run and the number of tasks alone, so that
+    libraries of other capacity, convergence or acceptance meet the same tasks, and a longer lifetime begins like a
+    shorter one."""
+    draws = _draw(settings)
+    visit = _visit_numbers(draws.tasks)
+    converged = visit == settings.blocks_to_converge
+    accepted = converged & (np.take_along_axis(draws.luck, draws.tasks, axis=1) < settings.acceptance)
+    library = np.cumsum(accepted, axis=1)
+    temporary = np.cumsum(visit == 1, axis=1) - np.cumsum(converged, axis=1)
+    # While a block is lived, the policy that converges at its end is still temporary.
+    total = (library - accepted) + (temporary + converged)
+
+    full = library >= settings.fixed
+    last_change = np.where(full.any(axis=1), full.argmax(axis=1), settings.blocks - 1)
+    block = np.minimum(np.arange(settings.blocks), last_change[:, np.newaxis])
+    return MemoryUse(
+        settings=settings,
+        library=np.take_along_axis(library, block, axis=1),
+        total=np.take_along_axis(total, block, axis=1),
+    )
+
+
+def memory_table(
+    settings: GrowingLibrary | None = None,
+    *,
+    capacities: Sequence[float] = CAPACITIES,
+    blocks_to_converge: Sequence[int] = BLOCKS_TO_CONVERGE,
+    acceptances: Sequence[float] = ACCEPTANCES,
+) -> pd.DataFrame:
+    """A row per combination: the library's mean size at the end, the peak of the mean total, and that peak over what
+    a fixed library holds. All else is as in `settings`."""
+    rows = [
+        {
+            "capacity": use.settings.capacity,
+            "blocks_to_converge": use.settings.blocks_to_converge,
+            "acceptance": use.settings.acceptance,
+            "fixed": use.fixed,
+            "final_library": float(use.library_mean[-1]),
+            "peak_total": float(use.total_mean.max()),
+            "ratio_to_fixed": use.peak_ratio,
+        }
+        for use in _grid(settings, capacities, blocks_to_converge, acceptances)
+    ]
+    return pd.DataFrame(rows)
+
+
+def memory_figure(
+    path: Path | str,
+    settings: GrowingLibrary | None = None,
+    *,
+    capacities: Sequence[float] = CAPACITIES,
+    blocks_to_converge: Sequence[int] = BLOCKS_TO_CONVERGE,
+    acceptances: Sequence[float] = ACCEPTANCES,
+) -> None:
+    """The paper's memory figure (Appendix B): a row of panels per capacity, a column per `blocks_to_converge`, a colour
+    per acceptance probability. The ending of `path` chooses the format."""
+    if len(acceptances) > len(COLOURS):
+        raise UsageError(f"{len(acceptances)} acceptance probabilities in one figure; valid: at most {len(COLOURS)}")
+    uses = _grid(settings, capacities, blocks_to_converge, acceptances)
+    rows, columns = len(capacities), len(blocks_to_converge)
+    layout = ConstrainedLayoutEngine(wspace=0.06)  # keeps the last tick label of a panel clear of the next one's first
+    figure = Figure(figsize=(2.6 + 3.0 * columns, 0.6 + 2.6 * rows), layout=layout)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for panel, axes in enumerate(panels.flat):
+        _draw_panel(axes, uses[panel * len(acceptances) : (panel + 1) * len(acceptances)])
+    panels[0, 0].set_ylim(bottom=0)  # shared by all panels; only now do the axes know how high the curves reach
+    figure.supxlabel("blocks lived", fontsize=10, color=INK)
+    figure.supylabel("policies held (mean of the runs)", fontsize=10, color=INK)
+    figure.legend(handles=_legend_lines(acceptances), loc="outside right center", frameon=False, fontsize=9)
+    figure.savefig(path, dpi=150)
+
+
+def _grid(
+    settings: GrowingLibrary | None,
+    capacities: Sequence[float],
+    blocks_to_converge: Sequence[int],
+    acceptances: Sequence[float],
+) -> list[MemoryUse]:
+    """A simulation per combination, the last named changing fastest."""
+    for name, values in (
+        ("capacities", capacities),
+        ("blocks_to_converge", blocks_to_converge),
+        ("acceptances", acceptances),
+    ):
+        if len(values) == 0:
+            raise UsageError(f"{name} is empty; valid: at least one value")
+    base = GrowingLibrary() if settings is None else settings
+    return [
+        simulate(base.replace(capacity=capacity, blocks_to_converge=blocks, acceptance=acceptance))
+        for capacity, blocks, acceptance in itertools.product(capacities, blocks_to_converge, acceptances)
+    ]
+
+
+def _draw(settings: GrowingLibrary) -> _Draws:
+    """One generator per run. Luck comes first: it must not depend on how long the lifetime is."""
+    luck = np.empty((settings.runs, settings.tasks))
+    tasks = np.empty((settings.runs, settings.blocks), np.int64)
+    for run, rng in enumerate(np.random.default_rng(settings.seed).spawn(settings.runs)):
+        luck[run] = rng.random(settings.tasks)
+        tasks[run] = rng.integers(settings.tasks, size=settings.blocks)
+    return _Draws(luck, tasks)
+
+
+def _visit_numbers(tasks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(runs, blocks): how often the run has met the block's task so far, this block included."""
+    order = np.argsort(tasks, axis=1, kind="stable")  # brings a task's blocks together and keeps their order
+    in_order = np.take_along_axis(tasks, order, axis=1)
+    place = np.broadcast_to(np.arange(tasks.shape[1]), tasks.shape)
+    is_first = np.diff(in_order, axis=1, prepend=-1) != 0
+    first_place = np.maximum.accumulate(np.where(is_first, place, 0), axis=1)
+    visit = np.empty_like(tasks)
+    np.put_along_axis(visit, order, place - first_place + 1, axis=1)
+    return visit
+
+
+def _standard_error(curves: NDArray[np.int64]) -> NDArray[np.float64]:
+    runs, blocks = curves.shape
+    if runs == 1:
+        return np.full(blocks, np.nan)
+    return curves.std(axis=0, ddof=1) / math.sqrt(runs)
+
+
+def _draw_panel(axes: Any, uses: Sequence[MemoryUse]) -> None:
+    """The curves of one capacity and one time to converge, a colour per acceptance probability."""
+    settings = uses[0].settings
+    blocks = np.arange(1, settings.blocks + 1)
+    for use, colour in zip(uses, COLOURS, strict=False):
+        axes.plot(blocks, use.library_mean, color=colour, **LIBRARY_LINE)
+        axes.plot(blocks, use.total_mean, color=colour, **TOTAL_LINE)
+    axes.axhline(uses[0].fixed, color=INK, zorder=3, **FIXED_LINE)  # above curves that end on it
+    axes.set_title(f"$C = {settings.capacity:g}$, $T_c = {settings.blocks_to_converge}$", fontsize=10, color=INK)
+    axes.set_xlim(0, settings.blocks)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _legend_lines(acceptances: Sequence[float]) -> list[Line2D]:
+    """What the line styles mean, then what the colours mean."""
+    styles = (
+        ("total, with\ntemporary policies", TOTAL_LINE),
+        ("library", LIBRARY_LINE),
+        ("fixed library", FIXED_LINE),
+    )
+    lines = [Line2D([], [], color=INK, label=label, **style) for label, style in styles]
+    return lines + [
+        Line2D(
+            [], [], color=colour, linestyle="none", marker="s", markersize=8, label=f"{100 * acceptance:g}% accepted"
+        )
+        for acceptance, colour in zip(acceptances, COLOURS, strict=False)
+    ]

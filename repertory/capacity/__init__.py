@@ -1,0 +1,1 @@
+"""Task capacity: how many tasks one policy can hold."""
