@@ -6,6 +6,7 @@
 ['block', 'task', 'steps', 'episodes']
 """
 
+from repertory.capacity.preselect import recommend_policies
 from repertory.catalogue import domain, learner, selector
 from repertory.domains.domain import Domain
 from repertory.domains.registration import register as _register_environments
@@ -16,6 +17,7 @@ from repertory.learners.drqn import DRQN
 from repertory.learners.ppo import PPO
 from repertory.learners.protocol import Learner
 from repertory.learners.prpo import PRPO
+from repertory.learners.random import Random
 from repertory.record import Record
 from repertory.selectors import EpsilonGreedy, FixedPartition, OneToOne, Selector, UCB1Tuned
 
@@ -30,6 +32,7 @@ __all__ = [
     "FixedPartition",
     "Learner",
     "OneToOne",
+    "Random",
     "Record",
     "Selector",
     "UCB1Tuned",
@@ -37,6 +40,7 @@ __all__ = [
     "domain",
     "learner",
     "live",
+    "recommend_policies",
     "selector",
 ]
 

@@ -15,6 +15,7 @@ from repertory.learners.drqn import DRQN
 from repertory.learners.ppo import PPO
 from repertory.learners.protocol import MakeLearner
 from repertory.learners.prpo import PRPO
+from repertory.learners.random import Random
 from repertory.profiles import with_profile
 from repertory.selectors import EpsilonGreedy, FixedPartition, MakeSelector, OneToOne, UCB1Tuned
 from repertory.settings import Settings
@@ -36,7 +37,7 @@ DOMAINS: dict[str, DomainEntry] = {
     "cartpole125": DomainEntry(CartpoleRules, cartpole125, blocks=675, block_steps=60_000),
     "pocman18": DomainEntry(PocmanRules, pocman18, blocks=450, block_steps=200_000),
 }
-LEARNERS: dict[str, type[Settings]] = {"dqn": DQN, "drqn": DRQN, "ppo": PPO, "prpo": PRPO}
+LEARNERS: dict[str, type[Settings]] = {"dqn": DQN, "drqn": DRQN, "ppo": PPO, "prpo": PRPO, "random": Random}
 SELECTORS: dict[str, type[Settings]] = {
     "epsilon-greedy": EpsilonGreedy,
     "ucb1-tuned": UCB1Tuned,

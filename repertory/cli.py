@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from typer.exceptions import TyperException
 
+from repertory.cli_capacity import app as capacity_app
+from repertory.cli_capacity import console
 from repertory.errors import RunStopped, UsageError, unknown
 
 app = typer.Typer(
@@ -19,6 +20,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(capacity_app)
 
 STOPPED_STATUS = 1
 USAGE_STATUS = 2
@@ -46,11 +49,6 @@ def main() -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def console() -> Console:
-    """Where output goes. User's text is shown as it is: no markup is read from it."""
-    return Console(markup=False, highlight=False)
-
-
 @app.command()
 def run(
     domain: Annotated[str | None, typer.Option(help="Which tasks; see 'repertory list domains'.")] = None,
@@ -67,6 +65,10 @@ def run(
         list[str] | None, typer.Option("--set", help="A single setting, e.g. learner.learning_rate=0.05.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with the same settings.")] = None,
+    task: Annotated[int | None, typer.Option(help="One task for the whole life; all in random blocks if none.")] = None,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write event files into the run's folder.")
+    ] = False,
 ) -> None:
     """Live one lifetime: blocks of random tasks, a policy picked per episode, all learning as they go."""
     from repertory.experiments.config import plan_from_options
@@ -82,27 +84,70 @@ def run(
         "seed": seed,
         "blocks": blocks,
         "block_steps": block_steps,
+        "task": task,
     }
-    run_in_console(plan_from_options(options, set_ or [], config), out, console())
+    run_in_console(plan_from_options(options, set_ or [], config), out, console(), tensorboard)
 
 
-LISTS = ("domains", "learners", "selectors", "profiles")
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(help="A table or figure; see 'repertory list experiments'.")],
+    runs: Annotated[str | None, typer.Option(help="Such as 0-26 or 0,3,5-7; the paper's number if not given.")] = None,
+    conditions: Annotated[
+        str | None, typer.Option(help="Names or patterns, by commas: AdaptiveDQN9P,Unadaptive*. All if not given.")
+    ] = None,
+    scale: Annotated[float, typer.Option(help="Multiplies the steps of a block; learners stay as they are.")] = 1.0,
+    blocks: Annotated[int | None, typer.Option(help="Blocks of a lifetime; the paper's if not given.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Runs at a time; one per core if not given.")] = None,
+    profile: Annotated[str, typer.Option(help="The paper's 'text' or its 'released' code.")] = "text",
+    engine: Annotated[str, typer.Option(help="'local' processes, or 'ray' for more than one machine.")] = "local",
+    out: Annotated[Path | None, typer.Option(help="Folder of the sweep; results/NAME-PROFILE if not given.")] = None,
+    seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write event files into the runs' folders.")
+    ] = False,
+) -> None:
+    """Live the runs of a table or figure of the paper; go on where the last call stopped."""
+    from repertory.experiments.session import reproduce_in_console
+
+    all_finished = reproduce_in_console(
+        name,
+        console(),
+        runs=runs,
+        conditions=[part.strip() for part in (conditions or "").split(",") if part.strip()],
+        scale=scale,
+        blocks=blocks,
+        workers=workers,
+        profile=profile,
+        engine=engine,
+        out=out,
+        seed=seed,
+        tensorboard=tensorboard,
+    )
+    if not all_finished:
+        raise typer.Exit(STOPPED_STATUS)
+
+
+LISTS = ("domains", "learners", "selectors", "profiles", "experiments")
 
 
 @app.command("list")
 def list_(
-    what: Annotated[str, typer.Argument(help="domains, learners, selectors or profiles.")],
+    what: Annotated[str, typer.Argument(help="domains, learners, selectors, profiles or experiments.")],
     name: Annotated[str | None, typer.Argument(help="One of them, to see its settings.")] = None,
 ) -> None:
     """What there is, by name; with a name, its settings and what they mean."""
     from repertory import catalogue
-    from repertory.report.console import profile_table, settings_table
+    from repertory.report.console import experiment_table, experiments_table, profile_table, settings_table
 
     if what not in LISTS:
         raise unknown("list", what, LISTS)
     screen = console()
     if what == "profiles":
         screen.print(profile_table())
+        return
+    if what == "experiments":
+        screen.print(experiments_table() if name is None else experiment_table(name))
         return
     entries = {
         "domains": {key: entry.rules for key, entry in catalogue.DOMAINS.items()},

@@ -7,7 +7,7 @@ by one policy of a fixed library, which the selector picks and which acts and le
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,11 +22,19 @@ EPISODE_SEEDS = 2**31
 """Episode seeds are below this: environments of all makes take such seeds."""
 
 
-class Monitor(Protocol):
-    """Looks on as a lifetime goes by: progress bars, logs, checkpoints."""
+class Monitor:
+    """Looks on as a lifetime goes by: progress bars, logs, checkpoints. Override what is of interest."""
 
-    def episode_ended(self, tally: BlockTally) -> None: ...
+    def lifetime_begins(self, lifetime: Lifetime) -> None:
+        """Before the first episode, or the first after a checkpoint."""
+
+    def episode_ended(self, tally: BlockTally) -> None:
+        """`tally` is the running block's."""
+
     def block_ended(self, tally: BlockTally) -> None: ...
+
+    def lifetime_ends(self) -> None:
+        """After the last block, or whatever stopped it."""
 
 
 class Lifetime:
@@ -58,6 +66,15 @@ class Lifetime:
 
     def live(self, monitors: Sequence[Monitor] = ()) -> None:
         """Live all blocks that are still to come."""
+        for monitor in monitors:
+            monitor.lifetime_begins(self)
+        try:
+            self._live_blocks(monitors)
+        finally:
+            for monitor in monitors:
+                monitor.lifetime_ends()
+
+    def _live_blocks(self, monitors: Sequence[Monitor]) -> None:
         for block in range(len(self.rows), len(self.sequence)):
             tally = self._tally or BlockTally(block, int(self.sequence[block]), len(self.policies))
             self._tally = tally

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from repertory import metrics
+
 if TYPE_CHECKING:
     from repertory.learners.protocol import Learner
     from repertory.selectors import Selector
 
-FINAL_BLOCKS = 10
-"""The paper's "final" score is the mean over this many last blocks."""
+LAST_EPISODES = 10
+"""`last_return` is the mean return of this many last episodes of a block."""
 
 
 class BlockTally:
@@ -28,26 +31,38 @@ class BlockTally:
         self.total_reward = 0.0
         self.plays = np.zeros(n_policies, np.int64)
         """How many episodes each policy played."""
+        self._last_returns: deque[float] = deque(maxlen=LAST_EPISODES)
 
     def add(self, policy: int, total_reward: float, steps: int) -> None:
         self.steps += steps
         self.episodes += 1
         self.total_reward += total_reward
         self.plays[policy] += 1
+        self._last_returns.append(total_reward)
 
     @property
     def mean_return(self) -> float:
         return self.total_reward / max(self.episodes, 1)
 
+    def score(self, kind: str) -> float:
+        """Of the block so far; see `repertory.metrics.SCORES`."""
+        return self.total_reward / max(self.steps, 1) if kind == "reward per step" else self.mean_return
+
+    @property
+    def last_return(self) -> float:
+        """Mean return of the last episodes."""
+        return sum(self._last_returns) / max(len(self._last_returns), 1)
+
     def state(self) -> dict[str, Any]:
         """Plain values, for a checkpoint."""
-        return self.row() | {"mean_return": None}
+        return self.row() | {"last_returns": list(self._last_returns)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], n_policies: int) -> BlockTally:
         tally = cls(state["block"], state["task"], n_policies)
         tally.steps, tally.episodes = state["steps"], state["episodes"]
         tally.total_reward = state["total_reward"]
+        tally._last_returns.extend(state["last_returns"])
         tally.plays[:] = [state[f"policy_{i}"] for i in range(n_policies)]
         return tally
 
@@ -59,13 +74,14 @@ class BlockTally:
             "episodes": self.episodes,
             "total_reward": self.total_reward,
             "mean_return": self.mean_return,
+            "last_return": self.last_return,
             **{f"policy_{i}": int(count) for i, count in enumerate(self.plays)},
         }
 
 
 def block_table(rows: list[dict[str, Any]], n_policies: int) -> pd.DataFrame:
     """`record.blocks`: a row per block, columns as `BlockTally.row`, also when no block was lived."""
-    columns = ["block", "task", "steps", "episodes", "total_reward", "mean_return"]
+    columns = ["block", "task", "steps", "episodes", "total_reward", "mean_return", "last_return"]
     return pd.DataFrame(rows, columns=[*columns, *(f"policy_{i}" for i in range(n_policies))])
 
 
@@ -74,21 +90,21 @@ class Record:
     """What a lifetime leaves: its blocks, its settings and the policies it trained."""
 
     blocks: pd.DataFrame
-    """A row per block: block, task, steps, episodes, total_reward, mean_return, and the episodes that each
-    policy played (policy_0, policy_1, ...)."""
+    """A row per block: block, task, steps, episodes, total_reward, mean_return, last_return (of its last ten episodes),
+    and the episodes that each policy played (policy_0, policy_1, ...)."""
     settings: dict[str, Any]
     policies: list[Learner]
     selector: Selector
 
     @property
     def lifetime_score(self) -> float:
-        """Mean over all blocks of the mean return."""
-        return float(self.blocks["mean_return"].mean())
+        """Mean score of all blocks: mean return or reward per step, as the domain is scored."""
+        return metrics.lifetime_score(self.blocks, self.settings["score"])
 
     @property
     def final_score(self) -> float:
-        """Mean over the last ten blocks of the mean return."""
-        return float(self.blocks["mean_return"].tail(FINAL_BLOCKS).mean())
+        """Mean score of the last ten blocks."""
+        return metrics.final_score(self.blocks, self.settings["score"])
 
     def plays(self) -> NDArray[np.int64]:
         """Episodes by (task, policy)."""

@@ -8,6 +8,11 @@ from numpy.typing import NDArray
 from repertory.seeds import generator
 
 
+def single_task(task: int, blocks: int) -> NDArray[np.int64]:
+    """One task for a whole life, as a task-specific policy has it."""
+    return np.full(blocks, task, np.int64)
+
+
 def task_sequence(seed: int, run: int, blocks: int, n_tasks: int) -> NDArray[np.int64]:
     """The tasks of run `run`: the 0-th run's uniform draws, each moved on by `run` modulo the number of tasks.
 

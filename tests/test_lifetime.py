@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import repertory
+from repertory.record import BlockTally
 from repertory.seeds import PURPOSES, generator, policy_seeds
 from repertory.sequence import task_sequence
 
@@ -58,6 +59,7 @@ def test_columns_and_bookkeeping() -> None:
         "episodes",
         "total_reward",
         "mean_return",
+        "last_return",
         *policies,
     ]
     assert (blocks[policies].sum(axis=1) == blocks["episodes"]).all()
@@ -179,3 +181,33 @@ def test_another_runs_folder_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(repertory.UsageError, match=r"other settings \(policies: 4 there, 5 given\)"):
         quick(out=tmp_path / "run", policies=5)
     assert before == {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
+
+
+def test_the_last_episodes_of_a_block() -> None:
+    """`last_return` is the mean of the last ten, or of all if there are fewer; it outlives a checkpoint."""
+    tally = BlockTally(0, 0, 1)
+    for total in range(5):
+        tally.add(0, float(total), 1)
+    assert tally.last_return == 2.0
+    tally = BlockTally.from_state(tally.state(), 1)
+    for total in range(5, 25):
+        tally.add(0, float(total), 1)
+    assert tally.last_return == np.mean(range(15, 25))
+
+
+def test_one_task_for_a_whole_life() -> None:
+    record = repertory.live("cartpole27", "random", 1, "fixed-partition", blocks=4, block_steps=50, task=7)
+    assert set(record.blocks["task"]) == {7}
+    for bad in (27, -1, 1.5):
+        with pytest.raises(repertory.UsageError, match="valid: 0 to 26"):
+            repertory.live("cartpole27", "random", 1, blocks=1, task=bad)
+
+
+def test_scores_are_the_domains() -> None:
+    """Cartpole is scored by return, POcman by reward per step."""
+    record = repertory.live("pocman18", "random", 2, blocks=3, block_steps=1000)
+    blocks = record.blocks
+    assert record.lifetime_score == pytest.approx(blocks["total_reward"].sum() / blocks["steps"].sum())
+    record = repertory.live("cartpole27", "random", 2, blocks=12, block_steps=100)
+    assert record.lifetime_score == pytest.approx(record.blocks["mean_return"].mean())
+    assert record.final_score == pytest.approx(record.blocks["mean_return"].iloc[2:].mean())

@@ -20,6 +20,7 @@ from repertory.errors import RunStopped
 from repertory.experiments import checkpoint as checkpoint_module
 from repertory.experiments import keeper
 from repertory.experiments.checkpoint import DamagedCheckpoint, read_checkpoint
+from repertory.lifetime import Monitor
 
 SMALL = {"learning_starts": 60, "buffer_size": 200, "target_update_interval": 100}
 LEARNERS = {
@@ -47,7 +48,7 @@ class Crash(Exception):
     """As if the process had died."""
 
 
-class CrashAfter:
+class CrashAfter(Monitor):
     """A monitor that dies after so many episodes."""
 
     def __init__(self, episodes: int) -> None:
@@ -58,16 +59,12 @@ class CrashAfter:
         if self.left == 0:
             raise Crash
 
-    def block_ended(self, tally: object) -> None: ...
 
-
-class SlowDown:
+class SlowDown(Monitor):
     """A monitor that gives a killer time to strike."""
 
     def episode_ended(self, tally: object) -> None:
         time.sleep(0.002)
-
-    def block_ended(self, tally: object) -> None: ...
 
 
 def live(out: Path, learner: str = "dqn", selector: str = "epsilon-greedy", **changes: object) -> repertory.Record:

@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.domains.domain import CompiledTasks, Domain, KernelEnv, TaskKernels
+from repertory.domains.domain import CompiledTasks, Domain, EndFeature, KernelEnv, TaskKernels
 from repertory.kernels.compile import kernel
 from repertory.kernels.random import Stream, uniform
 from repertory.settings import Settings, setting
@@ -179,7 +179,21 @@ def cartpole(
         make_env=lambda task: CartpoleEnv(compiled, task),
         compiled=compiled,
         settings=rules.as_dict(),
+        sample_observations=lambda rng, count: sample_observations(rules, rng, count),
+        end_feature=EndFeature("|angular velocity|", 3, *_angle_cause(rules)),
     )
+
+
+def sample_observations(rules: CartpoleRules, rng: np.random.Generator, count: int) -> NDArray[np.float32]:
+    """Uniform in x +-2.4, x_dot +-2.5, theta +-15 degrees, theta_dot +-2.5, as the paper's policy spread has it."""
+    ranges = {"x": 2.4, "x_dot": 2.5, "theta": math.radians(15.0), "theta_dot": 2.5}
+    bounds = np.array([ranges[quantity] for quantity in rules.observation_order.split()])
+    return rng.uniform(-bounds, bounds, (count, len(bounds))).astype(np.float32)
+
+
+def _angle_cause(rules: CartpoleRules) -> tuple[int, float]:
+    """Where the angle is in an observation, and the size past which the pole has fallen."""
+    return rules.observation_order.split().index("theta"), math.radians(rules.angle_limit)
 
 
 class CartpoleEnv(KernelEnv):

@@ -43,6 +43,20 @@ class CompiledTasks:
     observation_size: int
 
 
+class EndFeature(NamedTuple):
+    """A feature that, just before an episode ends for a certain cause, tells tasks apart.
+
+    The paper's Cartpole: the angular velocity just before the pole falls.
+    """
+
+    name: str
+    feature: int
+    """Its place in an observation."""
+    cause: int
+    """The place of the feature that ended the episode by passing `limit` in size."""
+    limit: float
+
+
 @dataclass(frozen=True)
 class Domain:
     """A finite list of tasks."""
@@ -54,6 +68,11 @@ class Domain:
     compiled: CompiledTasks | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     """What the domain was built with, for the record of a run."""
+    score: str = "mean return"
+    """How its blocks are scored; see `repertory.metrics.SCORES`."""
+    sample_observations: Callable[[np.random.Generator, int], NDArray[np.float32]] | None = None
+    """(rng, count) -> observations that policies may be compared on; the observation space's own samples if none."""
+    end_feature: EndFeature | None = None
 
     @property
     def n_tasks(self) -> int:

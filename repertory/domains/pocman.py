@@ -340,6 +340,7 @@ def pocman18(rules: PocmanRules) -> Domain:
         make_env=lambda task: PocmanEnv(compiled, task),
         compiled=compiled,
         settings=rules.as_dict(),
+        score="reward per step",
     )
 
 

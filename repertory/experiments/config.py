@@ -13,16 +13,16 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from repertory import catalogue
 from repertory.errors import UsageError, unknown
-from repertory.experiments.run import Plan, make_plan
+from repertory.experiments.plan import Plan, make_plan
 
 COMPONENTS = ("domain", "learner", "selector")
-RUN_KEYS = ("domain", "learner", "selector", "policies", "blocks", "block_steps", "run", "seed", "profile")
+RUN_KEYS = ("domain", "learner", "selector", "policies", "blocks", "block_steps", "run", "seed", "profile", "task")
 DEFAULTS: dict[str, Any] = {"selector": "epsilon-greedy", "run": 0, "seed": 0, "profile": "text"}
 
 Sections = dict[str, dict[str, Any]]
@@ -71,9 +71,27 @@ def plan_from_options(options: dict[str, Any], assignments: Sequence[str] = (), 
     for key in ("domain", "learner", "policies"):
         if key not in run:
             raise UsageError(f"--{key} is missing; see 'repertory run --help'")
-    sections = {name: {**file.get(name, {}), **changes.get(name, {})} for name in COMPONENTS}
+    return plan_from_names(run, {name: {**file.get(name, {}), **changes.get(name, {})} for name in COMPONENTS})
+
+
+def plan_from_names(run: dict[str, Any], sections: Mapping[str, Mapping[str, Any]]) -> Plan:
+    """A plan from the keys of `RUN_KEYS`, components by name, and changes to the settings of each."""
+    run = dict(run)
     profile, domain_name = run["profile"], run["domain"]
-    run["domain"] = catalogue.build_domain(domain_name, profile, sections["domain"])
-    run["learner"] = catalogue.build_learner(run["learner"], profile, sections["learner"])
-    run["selector"] = catalogue.build_selector(run["selector"], profile, sections["selector"], domain_name)
+    run["domain"] = catalogue.build_domain(domain_name, profile, sections.get("domain", {}))
+    run["learner"] = catalogue.build_learner(run["learner"], profile, sections.get("learner", {}))
+    run["selector"] = catalogue.build_selector(run["selector"], profile, sections.get("selector", {}), domain_name)
     return make_plan(**run)
+
+
+def plan_from_settings(settings: Mapping[str, Any]) -> Plan:
+    """The plan that a run's settings describe, if all its components are in the catalogue."""
+    return plan_from_names(*names_and_changes(settings))
+
+
+def names_and_changes(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Sections]:
+    """From a run's settings to the arguments of `plan_from_names`."""
+    run = {key: settings[key] for key in RUN_KEYS if key not in COMPONENTS}
+    sections = {name: dict(settings[name]) for name in COMPONENTS}
+    run |= {name: section.pop("name") for name, section in sections.items()}
+    return run, sections

@@ -39,6 +39,10 @@ RECORDED_PACKAGES = ("repertory", "numpy", "numba", "gymnasium", "pandas")
 SHOWN_DIFFERENCES = 4
 
 
+class FolderInUse(UsageError):
+    """Another process lives the run."""
+
+
 class RunFolder:
     """The folder of one run."""
 
@@ -85,7 +89,7 @@ class RunFolder:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise UsageError(f"another process is living the run in {self.path}; wait for it or stop it") from None
+                raise FolderInUse(f"another process is living the run in {self.path}; wait for it or stop it") from None
             yield
 
     def _check_same(self, settings: dict[str, Any], is_described: bool) -> None:
@@ -106,6 +110,14 @@ class RunFolder:
         if not isinstance(settings, dict):
             raise UsageError(f"{self._run_file} cannot be read (no settings in it); choose another --out")
         return settings
+
+    def versions(self) -> dict[str, str]:
+        """Of the packages that the run began with; empty if that cannot be read."""
+        try:
+            found = json.loads(self._run_file.read_bytes())["versions"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+        return {str(name): str(version) for name, version in found.items()} if isinstance(found, dict) else {}
 
     # ---- how far it has come
 

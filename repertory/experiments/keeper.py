@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import threading
 import time
@@ -12,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from repertory.errors import RunStopped
+from repertory.errors import RunStopped, UsageError
 from repertory.experiments.checkpoint import Checkpoint
 from repertory.experiments.folder import RunFolder
-from repertory.lifetime import Lifetime
+from repertory.lifetime import Lifetime, Monitor
 from repertory.record import BlockTally
 
 LONGEST_PAUSE = 300.0
@@ -24,9 +25,15 @@ SHORTEST_PAUSE = 20.0
 """Seconds between checkpoints at least, however cheap they are."""
 COST = 0.01
 """The share of a run's time that checkpoints may take, as far as `LONGEST_PAUSE` allows."""
+PAUSE_VARIABLE = "REPERTORY_CHECKPOINT_SECONDS"
+"""The environment variable that sets the pause instead, for machines that may vanish at any moment."""
 
 
-class Keeper:
+class Diverged(RunStopped):
+    """Weights or rewards are no longer finite; the same run would come to the same end."""
+
+
+class Keeper(Monitor):
     """A monitor that saves a lifetime to its folder, between episodes."""
 
     def __init__(self, folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any]) -> None:
@@ -34,7 +41,8 @@ class Keeper:
         self._lifetime = lifetime
         self._settings = settings
         self._saved = time.monotonic()
-        self._pause = SHORTEST_PAUSE
+        self._fixed_pause = fixed_pause()
+        self._pause = SHORTEST_PAUSE if self._fixed_pause is None else self._fixed_pause
         self.stop_requested = False
 
     def episode_ended(self, tally: BlockTally) -> None:
@@ -47,7 +55,7 @@ class Keeper:
     def block_ended(self, tally: BlockTally) -> None:
         try:
             check_finite(self._lifetime, tally)
-        except RunStopped:
+        except Diverged:
             self._folder.write_blocks(self._lifetime.blocks)  # no checkpoint: it could only be resumed into the same
             raise
         if time.monotonic() - self._saved >= self._pause:
@@ -65,7 +73,8 @@ class Keeper:
         except OSError as error:
             raise RunStopped(_disk_message(self._folder, error)) from error
         self._saved = time.monotonic()
-        self._pause = min(max((self._saved - started) / COST, SHORTEST_PAUSE), LONGEST_PAUSE)
+        if self._fixed_pause is None:
+            self._pause = min(max((self._saved - started) / COST, SHORTEST_PAUSE), LONGEST_PAUSE)
 
     @contextmanager
     def on_interrupt(self) -> Iterator[None]:
@@ -90,15 +99,29 @@ class Keeper:
                 signal.signal(number, handler)
 
 
+def fixed_pause() -> float | None:
+    """Seconds between checkpoints, if the user has set them."""
+    text = os.environ.get(PAUSE_VARIABLE)
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= LONGEST_PAUSE:
+        raise UsageError(f"{PAUSE_VARIABLE} is '{text}'; valid: seconds, from 0 to {LONGEST_PAUSE:g}")
+    return seconds
+
+
 def check_finite(lifetime: Lifetime, tally: BlockTally) -> None:
     """Stop a run whose policies or rewards are no longer numbers."""
     where = f"in block {tally.block} (task {tally.task})"
     if not np.isfinite(tally.total_reward):
-        raise RunStopped(f"a reward {where} is not a finite number; the environment or the learner is at fault")
+        raise Diverged(f"a reward {where} is not a finite number; the environment or the learner is at fault")
     for number in np.flatnonzero(tally.plays):
         is_finite = getattr(lifetime.policies[number], "is_finite", None)
         if is_finite is not None and not is_finite():
-            raise RunStopped(
+            raise Diverged(
                 f"policy {number} diverged {where}: its weights are no longer finite; try a smaller learning rate"
             )
 

@@ -1,25 +1,41 @@
-"""One run in front of a person: progress while it lives, tables and a figure when it is over."""
+"""Runs and sweeps in front of a person: progress while they live, tables and figures when they are over."""
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
+from repertory.errors import UsageError
 from repertory.experiments.folder import RunFolder
-from repertory.experiments.run import Plan, live_plan
-from repertory.record import Record
+from repertory.experiments.plan import Plan
+from repertory.experiments.results import read_results
+from repertory.experiments.run import live_plan
+from repertory.experiments.status import FINISHED
+from repertory.experiments.sweep import Sweep, claim, default_folder, live_sweep, make_engine, parse_runs
+from repertory.experiments.tensorboard import TensorBoardMonitor
+from repertory.lifetime import Monitor
 from repertory.report.console import ProgressMonitor, print_summary
-from repertory.report.figures import lifetime_figure
+from repertory.report.figures import draw_lifetime
+from repertory.report.sweep_table import SweepDisplay, print_scores
 
 
-def run_in_console(plan: Plan, out: Path | None, console: Console) -> None:
+def run_in_console(plan: Plan, out: Path | None, console: Console, tensorboard: bool = False) -> None:
+    if tensorboard and out is None:
+        raise UsageError("--tensorboard writes into the run's folder; give --out as well")
     if out is not None and RunFolder(out).holds_finished(plan.settings()):
         console.print(f"{out} holds this run, finished; nothing to do", soft_wrap=True)
         return
-    progress = ProgressMonitor(console, plan.blocks, plan.block_steps)
+    progress = ProgressMonitor(console, plan.blocks, plan.block_steps, plan.domain.score)
+    monitors: list[Monitor] = [progress]
+    if tensorboard and out is not None:
+        monitors.append(TensorBoardMonitor(out, plan.domain.score))
     try:
-        record = live_plan(plan, out, [progress], _draw, notice=lambda text: console.print(text, soft_wrap=True))
+        record = live_plan(plan, out, monitors, draw_lifetime, notice=lambda text: console.print(text, soft_wrap=True))
     except KeyboardInterrupt:
         progress.close()
         if out is not None:
@@ -32,5 +48,53 @@ def run_in_console(plan: Plan, out: Path | None, console: Console) -> None:
         console.print(f"kept in {out} (figure: {RunFolder(out).figure_file})", soft_wrap=True)
 
 
-def _draw(record: Record, folder: RunFolder) -> None:
-    folder.write(folder.figure_file, lambda path: lifetime_figure(record.blocks, record.settings, path))
+def reproduce_in_console(
+    name: str,
+    console: Console,
+    *,
+    runs: str | None,
+    conditions: Sequence[str],
+    scale: float,
+    blocks: int | None,
+    workers: int | None,
+    profile: str,
+    engine: str,
+    out: Path | None,
+    seed: int,
+    tensorboard: bool,
+) -> bool:
+    """Live a sweep of an experiment; whether all its runs finished."""
+    sweep = Sweep(name, profile, scale, blocks, seed)
+    path = (out or default_folder(name, profile)).resolve()
+    numbers, chosen = parse_runs(runs, sweep.data.runs), sweep.data.select(conditions)
+    jobs = [sweep.job(path, condition, run, tensorboard) for run in numbers for condition in chosen]
+    chosen_engine = make_engine(engine, workers)
+    claim(path, sweep)
+    with _polite_kill():
+        try:
+            standing = live_sweep(jobs, chosen_engine, SweepDisplay(console))
+        except KeyboardInterrupt:
+            console.print(f"kept in {path}; the same command goes on from its last checkpoints", soft_wrap=True)
+            raise
+    print_scores(console, read_results(path))
+    unfinished = [job for job in jobs if standing[job.folder].state != FINISHED]
+    for job in unfinished:
+        status = standing[job.folder]
+        console.print(f"{job.condition} run {job.run} {status.state}: {status.message}", soft_wrap=True)
+    finished = len(jobs) - len(unfinished)
+    console.print(f"{finished} of {len(jobs)} runs finished; kept in {path}", soft_wrap=True)
+    return not unfinished
+
+
+@contextmanager
+def _polite_kill() -> Iterator[None]:
+    """Let SIGTERM end a sweep as Ctrl-C does: every run is saved."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    old = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, old)

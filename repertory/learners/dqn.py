@@ -139,7 +139,7 @@ def shared_fields(weights: int, batch_size: int) -> list[Field]:
         ("drawn", np.int64, (batch_size,)),
         *((name, np.int64, ()) for name in (*counts, *whole)),
         *((name, np.float32, ()) for name in real),
-        ("exploration_rate", np.float64, ()),
+        *((name, np.float64, ()) for name in ("exploration_rate", "loss_total")),
         ("timeout_bootstraps", np.bool_, ()),
     ]
 
@@ -251,7 +251,10 @@ def compute_gradient(dqn: Arrays) -> None:
 
 @kernel
 def temporal_differences(dqn: Any, q_t: Matrix, target_q_t1: Matrix, gradient: Matrix) -> None:
-    """Gradient, in q_t, of the mean over batch and actions of (target - Q)^2; actions not taken have no error."""
+    """Gradient, in q_t, of the mean over batch and actions of (target - Q)^2; actions not taken have no error.
+
+    The loss itself is added to `loss_total`.
+    """
     policy = dqn.policy[0]
     rows, actions = policy.batch_size, q_t.shape[1]
     scale = np.float32(2.0) / np.float32(rows * actions)
@@ -263,6 +266,7 @@ def temporal_differences(dqn: Any, q_t: Matrix, target_q_t1: Matrix, gradient: M
         for a in range(actions):
             error_t = q_t[i, a] - target_t if a == slot.action else np.float32(0.0)
             gradient[i, a] = scale * error_t
+            policy.loss_total += 0.5 * scale * error_t * error_t
 
 
 observe = make_observe(compute_gradient)
@@ -299,7 +303,7 @@ class DQNLearner(CompiledPolicy):
     kernels = LearnerKernels(begin_episode, act, observe)
     state_fields: ClassVar[tuple[str, ...]] = (
         *("weights", "target_weights", "square_average", "step_average", "stream"),
-        *("life", "episode", "updates"),
+        *("life", "episode", "updates", "loss_total"),
     )
 
     def __init__(

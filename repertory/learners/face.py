@@ -71,6 +71,11 @@ class CompiledPolicy:
         """Whether all weights are numbers still."""
         return bool(np.isfinite(self.policy["weights"]).all())
 
+    def losses(self) -> tuple[int, float]:
+        """How many updates there have been, and the sum of their losses: squared temporal differences or, for an
+        actor-critic, squared errors of the value."""
+        return int(self.policy["updates"]), float(self.policy["loss_total"])
+
     def checked_rows(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         if observations.ndim != 2 or observations.shape[1] != self.inputs:
             raise ValueError(f"observations have shape {observations.shape}; needed: (rows, {self.inputs})")
@@ -98,3 +103,15 @@ def restore(target: NDArray[Any], source: NDArray[Any], name: str) -> None:
     if target.shape != source.shape or target.dtype != source.dtype:
         raise ValueError(f"{name} is {source.dtype}{source.shape}, needed: {target.dtype}{target.shape}")
     target[...] = source
+
+
+def memory_of(learner: Any) -> int:
+    """Bytes that a policy takes: all its arrays if it is compiled, else what it would save."""
+    return _bytes_in(learner.arrays if isinstance(learner, CompiledPolicy) else tuple(learner.state_dict().values()))
+
+
+def _bytes_in(arrays: Any) -> int:
+    """Of arrays in nested tuples; what is no array weighs nothing."""
+    if isinstance(arrays, tuple):
+        return sum(_bytes_in(part) for part in arrays)
+    return int(getattr(arrays, "nbytes", 0))

@@ -126,7 +126,7 @@ def shared_fields(weights: int, n_steps: int, batch_size: int) -> list[Field]:
         ("batch_own", np.float32, (5, batch_size)),
         *((name, np.int64, ()) for name in (*counts, *whole)),
         *((name, np.float32, ()) for name in real),
-        *((name, np.float64, ()) for name in ("clip_range", "vf_coef", "ent_coef", "probability_floor")),
+        *((name, np.float64, ()) for name in ("clip_range", "vf_coef", "ent_coef", "probability_floor", "loss_total")),
         *((name, np.bool_, ()) for name in choices),
     ]
 
@@ -245,7 +245,10 @@ def gather_batch(ppo: Any, first: int, rows: int) -> None:
 
 @kernel
 def differentiate_loss(ppo: Any, outputs: Matrix, rows: int, gradient: Matrix) -> None:
-    """From a minibatch's outputs to the gradient of the loss in them: Equation "PPO loss function"."""
+    """From a minibatch's outputs to the gradient of the loss in them: Equation "PPO loss function".
+
+    The value's part of the loss is added to `loss_total`.
+    """
     policy = ppo.policy[0]
     own, actions = policy.batch_own, outputs.shape[1] - 1
     for i in range(rows):
@@ -272,6 +275,8 @@ def differentiate_loss(ppo: Any, outputs: Matrix, rows: int, gradient: Matrix) -
             policy.probability_floor,
             own[_WEIGHT],
         )
+    for i in range(rows):
+        policy.loss_total += (outputs[i, actions] - own[_TARGET, i]) ** 2 / rows
     loss_gradient(
         outputs,
         policy.batch_taken,
@@ -362,7 +367,7 @@ class PPOLearner(CompiledPolicy):
     kernels = LearnerKernels(begin_episode, act, observe)
     state_fields: ClassVar[tuple[str, ...]] = (
         *("weights", "mean", "square", "observations", "actions", "rewards", "stream"),
-        *("collected", "life", "episode", "updates"),
+        *("collected", "life", "episode", "updates", "loss_total"),
     )
 
     def __init__(

@@ -10,6 +10,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from repertory.catalogue import all_settings
+from repertory.experiments.experiment import Published, experiment, experiment_names
+from repertory.lifetime import Monitor
 from repertory.profiles import differences, differences_on_domains
 from repertory.record import BlockTally, Record
 from repertory.report.summary import policy_shares
@@ -20,13 +22,14 @@ PLAIN_LINES = 20
 SHOWN_TASKS = 12
 
 
-class ProgressMonitor:
+class ProgressMonitor(Monitor):
     """A live bar on a terminal, a line now and then elsewhere."""
 
-    def __init__(self, console: Console, blocks: int, block_steps: int) -> None:
+    def __init__(self, console: Console, blocks: int, block_steps: int, score: str) -> None:
         self._console = console
         self._blocks = blocks
         self._block_steps = block_steps
+        self._score = score
         self._started: float | None = None
         """The end of the first episode: before it, kernels are compiled."""
         self._steps = 0
@@ -70,7 +73,7 @@ class ProgressMonitor:
         rate = steps / max(self._elapsed(), 1e-9)
         return (
             f"block {tally.block + 1}/{self._blocks}  task {tally.task}  "
-            f"score {tally.mean_return:.4g}  {rate:,.0f} steps/s"
+            f"score {tally.score(self._score):.4g}  {rate:,.0f} steps/s"
         )
 
 
@@ -110,6 +113,35 @@ def profile_table() -> Table:
                 text = getattr(settings_class(), setting)
                 table.add_row(f"{names} on {domain}", setting, str(text), str(released))
     return table
+
+
+def experiments_table() -> Table:
+    """Every experiment of the paper."""
+    table = Table(
+        "name", "conditions", "runs", "blocks", "steps", "what", box=None, header_style="bold", pad_edge=False
+    )
+    for name in experiment_names():
+        data = experiment(name)
+        counts = (len(data.conditions), data.runs, data.blocks, f"{data.blocks * data.block_steps:,}")
+        table.add_row(name, *(str(count) for count in counts), data.title)
+    return table
+
+
+def experiment_table(name: str) -> Table:
+    """The conditions of one, with the published scores."""
+    table = Table("condition", "learner", "policies", "selector", box=None, header_style="bold", pad_edge=False)
+    for title in ("lifetime", "final"):
+        table.add_column(f"published {title}", justify="right")
+    for condition in experiment(name).conditions.values():
+        scores = (published_text(condition.lifetime), published_text(condition.final))
+        table.add_row(condition.name, condition.learner, str(condition.policies), condition.selector, *scores)
+    return table
+
+
+def published_text(score: Published | None) -> str:
+    if score is None:
+        return ""
+    return f"{score.mean:g}" + ("" if score.deviation is None else f" ± {score.deviation:g}")
 
 
 def settings_table(settings_class: type[Settings]) -> Table:

@@ -9,6 +9,9 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
+from repertory.experiments.folder import RunFolder
+from repertory.metrics import block_scores
+from repertory.record import Record
 from repertory.report.summary import RECENT_BLOCKS, development, recent_shares
 
 mpl.use("Agg")
@@ -22,11 +25,16 @@ DEVELOPMENT_POINTS = 15
 def lifetime_figure(blocks: pd.DataFrame, settings: dict[str, Any], path: Path) -> None:
     """Score over the lifetime, and which policies each task uses at its end."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), width_ratios=[1.35, 1], layout="constrained")
-    _draw_scores(left, blocks)
+    _draw_scores(left, blocks, settings["score"])
     _draw_map(right, figure, blocks, len(settings["task_names"]))
     figure.suptitle(_title(settings), fontsize=11, color=INK)
     figure.savefig(path, dpi=150, format="png")
     plt.close(figure)
+
+
+def draw_lifetime(record: Record, folder: RunFolder) -> None:
+    """The figure of a run, in its folder."""
+    folder.write(folder.figure_file, lambda path: lifetime_figure(record.blocks, record.settings, path))
 
 
 def _title(settings: dict[str, Any]) -> str:
@@ -36,15 +44,16 @@ def _title(settings: dict[str, Any]) -> str:
     )
 
 
-def _draw_scores(axes: Any, blocks: pd.DataFrame) -> None:
+def _draw_scores(axes: Any, blocks: pd.DataFrame, score: str) -> None:
     ends = blocks["steps"].cumsum() / 1e6
-    axes.scatter(ends, blocks["mean_return"], s=12, color=BLOCK, linewidths=0, label="one block")
-    middle, score = development(blocks, DEVELOPMENT_POINTS)
+    scores = block_scores(blocks, score)
+    axes.scatter(ends, scores, s=12, color=BLOCK, linewidths=0, label="one block")
+    middle, curve = development(blocks, scores, DEVELOPMENT_POINTS)
     stretch = max(1, len(blocks) // DEVELOPMENT_POINTS)
     if stretch > 1:
-        axes.plot(middle, score, color=CURVE, linewidth=2, label=f"mean of {stretch} blocks")
+        axes.plot(middle, curve, color=CURVE, linewidth=2, label=f"mean of {stretch} blocks")
     axes.set_xlabel("steps lived (millions)")
-    axes.set_ylabel("mean return of the block")
+    axes.set_ylabel(f"{score} of the block")
     axes.set_title("Score over the lifetime", fontsize=10)
     axes.grid(alpha=0.25)
     axes.set_xlim(left=0)

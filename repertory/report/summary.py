@@ -42,10 +42,12 @@ def policy_shares(blocks: pd.DataFrame, n_tasks: int) -> list[PolicyShare]:
     ]
 
 
-def development(blocks: pd.DataFrame, points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def development(
+    blocks: pd.DataFrame, scores: pd.Series, points: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean score of consecutive stretches of blocks: millions of steps at the middle of each, and scores."""
     stretch = max(1, len(blocks) // points)
-    groups = blocks.assign(end=blocks["steps"].cumsum()).groupby(np.arange(len(blocks)) // stretch)
+    groups = blocks.assign(end=blocks["steps"].cumsum(), score=scores).groupby(np.arange(len(blocks)) // stretch)
     full = groups.size() == stretch
     middle = groups["end"].mean()[full] / 1e6
-    return middle.to_numpy(float), groups["mean_return"].mean()[full].to_numpy(float)
+    return middle.to_numpy(float), groups["score"].mean()[full].to_numpy(float)

@@ -1,0 +1,126 @@
+"""Empirical task capacity (the paper's Section 4.3): how many tasks a policy can be trained to hold.
+
+C_emp(tolerance) = tasks / N, with N the lowest number of policies whose lifetime score is at least (1 - tolerance)
+times that of the one-to-one mapping. It is a step function of the tolerance; its integral from 0 to 1 is the
+Integrated Task Capacity (ITC).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.errors import UsageError
+
+GRID = np.arange(101) / 100
+"""The tolerances over which the paper averages for its ITC."""
+
+
+class Step(NamedTuple):
+    """From this tolerance on, so many policies are enough."""
+
+    tolerance: float
+    policies: int
+    capacity: float
+
+
+@dataclass(frozen=True)
+class CapacityCurve:
+    """Capacity at every tolerance."""
+
+    n_tasks: int
+    reference: int
+    """The number of policies that the others are measured against: one for each task, or the most there are."""
+    scores: Mapping[int, float]
+    """Lifetime score by number of policies."""
+    steps: tuple[Step, ...]
+    """In order of tolerance; the first is at 0."""
+
+    def policies(self, tolerance: float) -> int:
+        """The lowest number of policies within a tolerance."""
+        if not 0 <= tolerance <= 1:
+            raise UsageError(f"tolerance is {tolerance}; valid: from 0 to 1")
+        return next(step.policies for step in reversed(self.steps) if step.tolerance <= tolerance)
+
+    def capacity(self, tolerance: float) -> float:
+        """C_emp: tasks per policy within a tolerance."""
+        return self.n_tasks / self.policies(tolerance)
+
+    @property
+    def integral(self) -> float:
+        """ITC: the exact integral of the step function."""
+        ends = [step.tolerance for step in self.steps[1:]] + [1.0]
+        return sum((end - step.tolerance) * step.capacity for step, end in zip(self.steps, ends, strict=True))
+
+    @property
+    def grid_mean(self) -> float:
+        """ITC as the paper computes it: the mean over tolerances 0, .01, ..., 1."""
+        return float(np.mean([self.capacity(float(tolerance)) for tolerance in GRID]))
+
+
+def capacity_curve(scores: Mapping[int, float], n_tasks: int) -> CapacityCurve:
+    """From lifetime scores by number of policies; the highest number is the reference."""
+    if not scores:
+        raise UsageError("no scores; valid: a lifetime score for each of some numbers of policies")
+    reference = max(scores)
+    best = scores[reference]
+    if not best > 0:
+        raise UsageError(
+            f"the score with {reference} policies is {best:.4g}; capacity is relative to it and needs it above 0: "
+            "train longer (a larger --scale)"
+        )
+    steps: list[Step] = []
+    fewest = reference + 1
+    # A smaller library is enough from the tolerance on that it needs, unless a still smaller one needs no more.
+    for needed, policies in sorted((max(0.0, 1 - score / best), policies) for policies, score in scores.items()):
+        if policies < fewest and needed <= 1:
+            fewest = policies
+            if steps and steps[-1].tolerance == needed:
+                steps.pop()
+            steps.append(Step(needed, policies, n_tasks / policies))
+    return CapacityCurve(n_tasks, reference, dict(scores), tuple(steps))
+
+
+@dataclass(frozen=True)
+class CapacityEstimate:
+    """A capacity curve from runs, and how sure it is."""
+
+    curve: CapacityCurve
+    runs: Mapping[int, int]
+    """By number of policies."""
+    samples: tuple[CapacityCurve, ...]
+    """Curves of resampled runs; empty if a condition has one run only."""
+
+    def interval(self, tolerance: float | None = None, level: float = 0.95) -> tuple[float, float] | None:
+        """Bootstrap interval of C_emp at a tolerance, or of ITC if none is given; None without samples."""
+        if not self.samples:
+            return None
+        values = [curve.grid_mean if tolerance is None else curve.capacity(tolerance) for curve in self.samples]
+        low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high)
+
+    def confidence(self, policies: int, tolerance: float) -> float | None:
+        """The share of resampled curves in which so many policies are within the tolerance."""
+        if not self.samples:
+            return None
+        enough = [c.scores[policies] >= (1 - tolerance) * c.scores[c.reference] for c in self.samples]
+        return float(np.mean(enough))
+
+
+def estimate_capacity(
+    scores: Mapping[int, NDArray[np.float64]], n_tasks: int, resamples: int = 1000, seed: int = 0
+) -> CapacityEstimate:
+    """From the lifetime scores of the runs at each number of policies."""
+    curve = capacity_curve({policies: float(np.mean(values)) for policies, values in scores.items()}, n_tasks)
+    samples: list[CapacityCurve] = []
+    if all(len(values) > 1 for values in scores.values()):
+        rng = np.random.default_rng(seed)
+        for _ in range(resamples):
+            drawn = {n: float(rng.choice(values, len(values)).mean()) for n, values in scores.items()}
+            if drawn[curve.reference] > 0:
+                samples.append(capacity_curve(drawn, n_tasks))
+    return CapacityEstimate(curve, {n: len(values) for n, values in scores.items()}, tuple(samples))

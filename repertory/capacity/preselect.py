@@ -1,0 +1,213 @@
+"""Pre-selection: the smallest number of policies within tolerance, from a short pilot or from results at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repertory import catalogue
+from repertory.capacity.empirical import CapacityEstimate, estimate_capacity
+from repertory.domains.domain import Domain
+from repertory.errors import UsageError
+from repertory.experiments.folder import RunFolder
+from repertory.experiments.plan import Plan, make_plan
+from repertory.experiments.references import scores_by_policies
+from repertory.experiments.results import Results, read_results
+from repertory.experiments.run import live_plan
+from repertory.learners.face import memory_of
+from repertory.learners.protocol import MakeLearner
+from repertory.metrics import lifetime_score
+
+PILOT_BLOCKS_PER_TASK = 10
+PILOT_BLOCK_STEPS = 20_000
+"""A third of the paper's: each task comes ten times and gets 200,000 steps, enough for its learners to learn."""
+PILOT_RUNS = 2
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """How many policies to buy, and what that was decided from."""
+
+    policies: int
+    within_tolerance: bool
+    """False if what is within tolerance does not fit into memory; `policies` is then the most that fits."""
+    tolerance: float
+    confidence: float | None
+    """Share of resampled pilots in which this number is within tolerance; None if there is one run of each only."""
+    memory: int
+    """Of the library in bytes, replay memories included."""
+    table: pd.DataFrame
+    """A row per number of policies: runs, score, relative (to a policy per task), within, confidence, memory."""
+    estimate: CapacityEstimate
+
+    def __str__(self) -> str:
+        sure = "" if self.confidence is None else f" (confidence {self.confidence:.0%})"
+        size = f"{self.memory / 1e6:.1f} MB"
+        if self.within_tolerance:
+            return f"{self.policies} policies are within {self.tolerance:.0%} of one per task{sure}: {size}"
+        lost = 1 - self.estimate.curve.scores[self.policies] / self.estimate.curve.scores[self.estimate.curve.reference]
+        return (
+            f"{self.policies} policies are the best that fits into memory ({size}); they lose {lost:.0%} against one "
+            f"per task, more than the {self.tolerance:.0%} allowed"
+        )
+
+
+def candidates(n_tasks: int) -> list[int]:
+    """The numbers of policies that the paper compares: 1, 2, 4, a third, a half, and one for each task."""
+    return sorted({n for n in (1, 2, 4, round(n_tasks / 3), -(-n_tasks // 2), n_tasks) if 1 <= n <= n_tasks})
+
+
+def recommend_policies(
+    domain: Domain | str,
+    learner: MakeLearner | str,
+    tolerance: float = 0.05,
+    *,
+    memory: int | None = None,
+    results: str | Path | None = None,
+    policies: Sequence[int] | None = None,
+    blocks: int | None = None,
+    block_steps: int | None = None,
+    runs: int = PILOT_RUNS,
+    profile: str = "text",
+    out: str | Path | None = None,
+    live: Callable[[Sequence[tuple[Plan, Path | None]]], list[pd.DataFrame]] | None = None,
+) -> Recommendation:
+    """The smallest number of policies whose lifetime score is within `tolerance` of a policy per task.
+
+    Decided from a pilot: lifetimes with each number in `policies` (the paper's choice if not given), unadaptive
+    selection, `runs` of each, of `blocks` blocks of `block_steps` steps. With `out`, the pilot's runs are kept there
+    and need not be lived again. With `results`, nothing is lived: the unadaptive runs in that folder decide. `memory`
+    is the most that the library may take, in bytes.
+    """
+    if not 0 <= tolerance <= 1:
+        raise UsageError(f"tolerance is {tolerance}; valid: from 0 to 1")
+    first = make_plan(domain, learner, 1, "fixed-partition", profile=profile)
+    n_tasks = first.domain.n_tasks
+    if results is not None:
+        scores = _scores_at_hand(read_results(Path(results)), catalogue.name_of(first.learner), n_tasks)
+    else:
+        numbers = sorted(set(policies)) if policies is not None else candidates(n_tasks)
+        if not numbers or numbers[0] < 1 or numbers[-1] > n_tasks:
+            raise UsageError(f"policies are {list(numbers)}; valid: numbers from 1 to {n_tasks}")
+        numbers = sorted({*numbers, n_tasks})  # what the others are measured against
+        length = blocks or PILOT_BLOCKS_PER_TASK * n_tasks, block_steps or PILOT_BLOCK_STEPS
+        plans = pilot(first, numbers, runs, *length, None if out is None else Path(out))
+        scores = _pilot_scores(plans, live or live_in_turn, first.domain.score)
+    return decide(estimate_capacity(scores, n_tasks), tolerance, policy_memory(first), memory)
+
+
+def pilot(
+    first: Plan, numbers: Sequence[int], runs: int, blocks: int, block_steps: int, out: Path | None
+) -> list[tuple[Plan, Path | None]]:
+    """The plans of a pilot and the folder of each."""
+    plans = []
+    for run in range(runs):
+        for count in numbers:
+            plan = make_plan(
+                first.domain,
+                first.learner,
+                count,
+                "fixed-partition",
+                blocks=blocks,
+                block_steps=block_steps,
+                run=run,
+                profile=first.profile,
+            )
+            plans.append((plan, None if out is None else out / f"{count}P" / f"run-{run:02d}"))
+    return plans
+
+
+def live_in_turn(plans: Sequence[tuple[Plan, Path | None]]) -> list[pd.DataFrame]:
+    """Live plans one after another, but for those that are finished in their folders."""
+    blocks = []
+    for plan, path in plans:
+        if path is not None and RunFolder(path).holds_finished(plan.settings()):
+            blocks.append(RunFolder(path).read_blocks())
+        else:
+            blocks.append(live_plan(plan, path).blocks)
+    return blocks
+
+
+def _pilot_scores(
+    plans: Sequence[tuple[Plan, Path | None]],
+    live: Callable[[Sequence[tuple[Plan, Path | None]]], list[pd.DataFrame]],
+    score: str,
+) -> dict[int, Any]:
+    scores: dict[int, list[float]] = {}
+    for (plan, _path), blocks in zip(plans, live(plans), strict=True):
+        scores.setdefault(plan.policies, []).append(lifetime_score(blocks, score))
+    return {count: np.array(values) for count, values in scores.items()}
+
+
+def _scores_at_hand(results: Results, learner: str, n_tasks: int) -> dict[int, Any]:
+    scores = scores_by_policies(results, learner)
+    if not scores:
+        raise UsageError(f"{results.path} has no finished unadaptive runs of {learner}; next: give a pilot instead")
+    if n_tasks not in scores:
+        raise UsageError(
+            f"{results.path} has no run of {learner} with a policy for each of the {n_tasks} tasks, which the others "
+            "are measured against; next: live one with --selector one-to-one"
+        )
+    return scores
+
+
+def policy_memory(plan: Plan) -> int:
+    """Bytes of one policy once its memories are full."""
+    return memory_of(plan.lifetime().policies[0])
+
+
+def decide(estimate: CapacityEstimate, tolerance: float, policy_bytes: int, memory: int | None) -> Recommendation:
+    curve = estimate.curve
+    rows = []
+    for count, score in sorted(curve.scores.items()):
+        relative = score / curve.scores[curve.reference]
+        rows.append(
+            {
+                "policies": count,
+                "runs": estimate.runs[count],
+                "score": score,
+                "relative": relative,
+                "within": relative >= 1 - tolerance,
+                "confidence": estimate.confidence(count, tolerance),
+                "memory": count * policy_bytes,
+            }
+        )
+    table = pd.DataFrame(rows)
+    chosen = curve.policies(tolerance)
+    fits = memory is None or chosen * policy_bytes <= memory
+    if not fits and memory is not None:
+        affordable = table.loc[table["memory"] <= memory]
+        if affordable.empty:
+            raise UsageError(
+                f"memory is {memory / 1e6:.1f} MB; a single policy takes {policy_bytes / 1e6:.1f} MB: "
+                "give more, or a smaller replay memory (learner.buffer_size)"
+            )
+        chosen = int(affordable.sort_values(["score", "policies"])["policies"].iloc[-1])
+    return Recommendation(
+        policies=chosen,
+        within_tolerance=fits or bool(table.set_index("policies").loc[chosen, "within"]),
+        tolerance=tolerance,
+        confidence=estimate.confidence(chosen, tolerance),
+        memory=chosen * policy_bytes,
+        table=table,
+        estimate=estimate,
+    )
+
+
+def parse_memory(text: str) -> int:
+    """`200MB`, `1.5 GB`, `64000` to bytes."""
+    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+    compact = text.replace(" ", "").upper()
+    number = compact.rstrip("KMGIB")
+    try:
+        amount = float(number) * units[compact[len(number) :]]
+    except (ValueError, KeyError):
+        raise UsageError(f"memory is '{text}'; valid: such as 200MB or 1.5GB") from None
+    if not 0 < amount < float("inf"):
+        raise UsageError(f"memory is '{text}'; valid: above 0")
+    return int(amount)

@@ -1,0 +1,143 @@
+"""`repertory capacity ...` in front of a person: each analysis, from its input to table, figure and CSV file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+
+from repertory import catalogue
+from repertory.capacity.empirical import CapacityEstimate, estimate_capacity
+from repertory.capacity.preselect import parse_memory, recommend_policies
+from repertory.errors import RunStopped, UsageError
+from repertory.experiments.folder import RunFolder
+from repertory.experiments.job import Job
+from repertory.experiments.plan import Plan
+from repertory.experiments.references import command, scores_by_policies
+from repertory.experiments.results import Results, read_results
+from repertory.experiments.status import FINISHED
+from repertory.experiments.sweep import live_sweep, make_engine
+from repertory.report import capacity_view as view
+from repertory.report.sweep_table import SweepDisplay
+
+
+def empirical_in_console(path: Path, tolerance: float, out: Path, console: Console) -> None:
+    results = read_results(path)
+    estimates = {learner: capacity_of(results, learner) for learner in learners_with_scores(results)}
+    published = {} if results.experiment is None else results.experiment.capacity
+    table = view.empirical_table(estimates, tolerance, published)
+    view.print_frame(console, view.scores_table(estimates))
+    console.print()
+    view.print_frame(console, table)
+    if min(min(estimate.runs.values()) for estimate in estimates.values()) < 2:
+        console.print("no intervals: they need two runs of each condition or more", soft_wrap=True)
+    view.keep(
+        console, out, f"empirical-{results.path.resolve().name}", table, view.empirical_figure(estimates, tolerance)
+    )
+
+
+def learners_with_scores(results: Results) -> list[str]:
+    """Learners with unadaptive runs at two numbers of policies or more."""
+    found = [learner for learner in results.learners() if len(scores_by_policies(results, learner)) > 1]
+    if not found:
+        raise UsageError(
+            f"{results.path} has too few finished unadaptive runs: capacity compares at least two numbers of policies; "
+            f"next: {command(results, 'Unadaptive*')}"
+        )
+    return found
+
+
+def capacity_of(results: Results, learner: str) -> CapacityEstimate:
+    """From the unadaptive runs; the largest library must have a policy for each task, or be the paper's largest."""
+    scores = scores_by_policies(results, learner)
+    n_tasks = len(results.runs[0].settings["task_names"])
+    known = [] if results.experiment is None else list(results.experiment.conditions.values())
+    largest = max((c.policies for c in known if c.learner == learner), default=n_tasks)
+    if max(scores) < largest:
+        names = [c.name for c in known if c.learner == learner and c.policies == largest]
+        next_step = command(results, names[0]) if names else "live a run with --selector one-to-one"
+        raise UsageError(
+            f"{results.path} has no finished run of {learner} with {largest} policies, which the others are measured "
+            f"against; next: {next_step}"
+        )
+    return estimate_capacity(scores, n_tasks)
+
+
+def theoretical_in_console(example: str, tolerance: float, out: Path, console: Console) -> None:
+    from repertory.report.theory_view import show_example
+
+    show_example(example, tolerance, out, console)
+
+
+def clusters_in_console(name: str, profile: str, steps: int, seed: int, out: Path, console: Console) -> None:
+    from repertory.capacity.clusters import cluster_tasks
+
+    if steps < 1:
+        raise UsageError(f"--steps is {steps}; valid: a whole number at least 1")
+    clusters = cluster_tasks(catalogue.domain(name, profile), steps, seed)
+    view.print_frame(console, clusters.signatures)
+    console.print()
+    view.print_frame(console, clusters.means())
+    console.print(view.clusters_summary(name, clusters), soft_wrap=True)
+    view.keep(console, out, f"clusters-{name}-{profile}", clusters.signatures, view.clusters_figure(name, clusters))
+
+
+def recommend_in_console(
+    domain: str,
+    learner: str,
+    tolerance: float,
+    memory: str | None,
+    results: Path | None,
+    policies: str | None,
+    pilot: Mapping[str, Any],
+    out: Path,
+    console: Console,
+) -> None:
+    numbers = None if policies is None else _numbers(policies)
+    profile = pilot["profile"]
+    engine = make_engine("local", pilot["workers"])
+    if pilot["runs"] < 1:
+        raise UsageError(f"--runs is {pilot['runs']}; valid: a whole number at least 1")
+
+    def live(plans: Sequence[tuple[Plan, Path | None]]) -> list[pd.DataFrame]:
+        jobs = [Job.of_plan(f"{plan.policies}P", plan, path) for plan, path in plans if path is not None]
+        standing = live_sweep(jobs, engine, SweepDisplay(console))
+        for job in jobs:
+            if standing[job.folder].state != FINISHED:
+                raise RunStopped(f"a run of the pilot ended early: {job.folder}: {standing[job.folder].message}")
+        return [RunFolder(Path(job.folder)).read_blocks() for job in jobs]
+
+    recommendation = recommend_policies(
+        domain,
+        learner,
+        tolerance,
+        memory=None if memory is None else parse_memory(memory),
+        results=results,
+        policies=numbers,
+        blocks=pilot["blocks"],
+        block_steps=pilot["block_steps"],
+        runs=pilot["runs"],
+        profile=profile,
+        out=(out / f"pilot-{domain}-{learner}-{profile}").resolve(),
+        live=live,
+    )
+    view.print_frame(console, view.recommendation_table(recommendation))
+    console.print(str(recommendation), soft_wrap=True)
+    name = f"recommend-{domain}-{learner}-{profile}"
+    view.keep(console, out, name, recommendation.table, view.recommendation_figure(recommendation))
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--policies is '{text}'; valid: numbers by commas, such as 1,2,4,9") from None
+
+
+def memory_in_console(blocks: int | None, runs: int, out: Path, console: Console) -> None:
+    from repertory.report.memory_view import show_memory
+
+    show_memory(blocks, runs, out, console)

@@ -1,0 +1,104 @@
+"""The policies of a run folder: opened as they were at its last checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.domains.domain import Domain
+from repertory.errors import UsageError
+from repertory.experiments.config import plan_from_settings
+from repertory.experiments.folder import RunFolder
+from repertory.experiments.plan import Plan
+from repertory.experiments.status import read_status
+from repertory.learners.face import memory_of
+from repertory.lifetime import Lifetime
+from repertory.metrics import policy_spread
+
+SPREAD_OBSERVATIONS = 1000
+
+
+def open_run(path: Path) -> tuple[Plan, Lifetime]:
+    """The lifetime in a run folder, finished or not, as its newest good checkpoint has it."""
+    folder = RunFolder(path)
+    settings = folder.settings()
+    plan = plan_from_settings(settings)
+    checkpoint, problems = folder.newest_checkpoint(settings)
+    if checkpoint is None:
+        reason = f" ({'; '.join(problems)})" if problems else ""
+        raise UsageError(f"{path} has no good checkpoint{reason}; next: live the run again")
+    lifetime = plan.lifetime()
+    lifetime.load_state(checkpoint.arrays, checkpoint.values)
+    return plan, lifetime
+
+
+def run_spread(path: Path, observations: int = SPREAD_OBSERVATIONS, seed: int = 0) -> float:
+    """Policy spread of the library in a run folder, on sampled observations."""
+    return library_spread(*open_run(path), observations, seed)
+
+
+def library_spread(plan: Plan, lifetime: Lifetime, observations: int = SPREAD_OBSERVATIONS, seed: int = 0) -> float:
+    window = int(getattr(plan.learner, "window", 1))
+    sampled = sample_observations(plan.domain, observations, window, np.random.default_rng(seed))
+    return policy_spread(np.array([policy.action_probabilities(sampled) for policy in lifetime.policies]))
+
+
+def sample_observations(domain: Domain, count: int, window: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Observations to compare policies on; for policies that look back, sliding windows of independent ones."""
+    needed = count + window - 1
+    if domain.sample_observations is not None:
+        drawn = domain.sample_observations(rng, needed)
+    else:
+        space = domain.observation_space
+        space.seed(int(rng.integers(2**31)))
+        drawn = np.array([space.sample() for _ in range(needed)], np.float32)
+    if window == 1:
+        return drawn
+    return np.stack([drawn[first : first + window] for first in range(count)])
+
+
+# ---- what is kept of a library when its checkpoint is not
+
+SUMMARY_FILE = "summary.json"
+
+
+@dataclass(frozen=True)
+class LibrarySummary:
+    """A few numbers that need the policies themselves."""
+
+    policy_spread: float | None
+    """None for a single policy, or one that cannot be looked into."""
+    memory: int
+    """Of all policies, in bytes."""
+    steps_per_second: float | None
+
+
+def summarise(path: Path) -> LibrarySummary | None:
+    """The summary of a run: as it was kept, or else from its checkpoint, and kept; None if it has neither."""
+    file = path / SUMMARY_FILE
+    try:
+        return LibrarySummary(**json.loads(file.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        pass
+    try:
+        plan, lifetime = open_run(path)
+    except UsageError:
+        return None
+    status = read_status(path)
+    spread = None
+    if len(lifetime.policies) > 1 and all(hasattr(p, "action_probabilities") for p in lifetime.policies):
+        spread = library_spread(plan, lifetime)
+    summary = LibrarySummary(
+        policy_spread=spread,
+        memory=sum(memory_of(policy) for policy in lifetime.policies),
+        steps_per_second=None if status is None else status.steps_per_second,
+    )
+    if RunFolder(path).is_done:
+        with contextlib.suppress(OSError):  # a folder that is read only can still be summarised
+            RunFolder(path).write(file, lambda part: part.write_text(json.dumps(asdict(summary)) + "\n"))
+    return summary

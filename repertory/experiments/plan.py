@@ -1,0 +1,141 @@
+"""A plan: everything that decides a lifetime, checked before anything is lived or written."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory import catalogue
+from repertory.domains.domain import Domain
+from repertory.errors import UsageError
+from repertory.learners.protocol import MakeLearner
+from repertory.lifetime import Lifetime
+from repertory.profiles import check_profile
+from repertory.seeds import generator, policy_seeds
+from repertory.selectors import MakeSelector
+from repertory.sequence import single_task, task_sequence
+from repertory.settings import LARGEST_INTEGER, Settings
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Everything that decides a lifetime, checked; `Plan.lifetime()` can then be lived."""
+
+    domain: Domain
+    learner: MakeLearner
+    selector: MakeSelector
+    policies: int
+    blocks: int
+    block_steps: int
+    seed: int
+    run: int
+    profile: str
+    task: int | None = None
+    """The only task of the lifetime; all of them in random blocks if none."""
+
+    def __post_init__(self) -> None:
+        for name, smallest in {"policies": 1, "blocks": 1, "block_steps": 1, "seed": 0, "run": 0}.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not smallest <= value <= LARGEST_INTEGER:
+                raise UsageError(f"{name} is {str(value)[:30]}; valid: a whole number at least {smallest}")
+        last = self.domain.n_tasks - 1
+        if self.task is not None and not (type(self.task) is int and 0 <= self.task <= last):
+            raise UsageError(f"task is {str(self.task)[:30]}; valid: 0 to {last}, or none for all in random blocks")
+        check_profile(self.profile)
+        self._selector()  # a selector that does not fit the library refuses here, before anything is written
+
+    def _selector(self) -> Any:
+        return self.selector(self.domain.n_tasks, self.policies, generator(self.seed, "assign", self.run))
+
+    def lifetime(self) -> Lifetime:
+        spaces = (self.domain.observation_space, self.domain.action_space)
+        seeds = policy_seeds(self.seed, self.run, self.policies)
+        return Lifetime(
+            domain=self.domain,
+            policies=[self.learner(*spaces, policy_seed) for policy_seed in seeds],
+            selector=self._selector(),
+            sequence=self._sequence(),
+            block_steps=self.block_steps,
+            seed=self.seed,
+            run=self.run,
+        )
+
+    def _sequence(self) -> NDArray[np.int64]:
+        if self.task is not None:
+            return single_task(self.task, self.blocks)
+        return task_sequence(self.seed, self.run, self.blocks, self.domain.n_tasks)
+
+    @property
+    def is_described(self) -> bool:
+        """Whether `settings` tells this plan from all others: not if a component is the user's own code."""
+        return isinstance(self.learner, Settings) and isinstance(self.selector, Settings)
+
+    def settings(self) -> dict[str, Any]:
+        """For the record of the run: plain values only."""
+        return {
+            "domain": {"name": self.domain.name, **self.domain.settings},
+            "learner": _described(self.learner),
+            "selector": _described(self.selector),
+            "policies": self.policies,
+            "blocks": self.blocks,
+            "block_steps": self.block_steps,
+            "seed": self.seed,
+            "run": self.run,
+            "profile": self.profile,
+            "task": self.task,
+            "score": self.domain.score,
+            "task_names": list(self.domain.task_names),
+        }
+
+
+def _described(component: object) -> dict[str, Any]:
+    fields = component.as_dict() if isinstance(component, Settings) else {}
+    return {"name": catalogue.name_of(component), **fields}
+
+
+def make_plan(
+    domain: Domain | str,
+    learner: MakeLearner | str,
+    policies: int,
+    selector: MakeSelector | str,
+    *,
+    blocks: int | None = None,
+    block_steps: int | None = None,
+    run: int = 0,
+    seed: int = 0,
+    profile: str = "text",
+    task: int | None = None,
+) -> Plan:
+    """Names to objects, defaults to values."""
+    if isinstance(domain, str):
+        domain = catalogue.domain(domain, profile)
+    if isinstance(learner, str):
+        learner = catalogue.learner(learner, profile)
+    if isinstance(selector, str):
+        selector = catalogue.build_selector(selector, profile, {}, getattr(domain, "name", ""))
+    for component in (learner, selector):
+        if isinstance(component, type) and issubclass(component, Settings):
+            raise UsageError(f"{component.__name__} is a class; give {component.__name__}()")
+    if not isinstance(domain, Domain):
+        raise UsageError(f"domain is {domain!r}; valid: a repertory.Domain, or a name: {', '.join(catalogue.DOMAINS)}")
+    paper = catalogue.DOMAINS.get(domain.name, catalogue.DOMAINS["cartpole27"])
+    return Plan(
+        domain=domain,
+        learner=learner,
+        selector=selector,
+        policies=_plain_integer(policies),
+        blocks=_plain_integer(paper.blocks if blocks is None else blocks),
+        block_steps=_plain_integer(paper.block_steps if block_steps is None else block_steps),
+        seed=_plain_integer(seed),
+        run=_plain_integer(run),
+        profile=profile,
+        task=_plain_integer(task),
+    )
+
+
+def _plain_integer(value: Any) -> Any:
+    """A NumPy integer as Python's; anything else as it is."""
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,124 @@
+"""What forgetting and transfer are measured against: the random policy and the one-to-one run."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repertory.domains.domain import Domain
+from repertory.episode import EpisodePlayer
+from repertory.errors import UsageError
+from repertory.experiments.config import plan_from_settings
+from repertory.experiments.results import Results, Run
+from repertory.experiments.run import live_plan
+from repertory.learners.random import Random
+from repertory.metrics import by_bins, forgetting_ratios, transfer_ratios
+from repertory.record import BlockTally
+from repertory.seeds import generator
+
+RANDOM_STEPS = 60_000
+"""Steps of random play on each task."""
+ONE_PER_TASK = ("fixed-partition", "one-to-one")
+
+
+def random_scores(domain: Domain, steps: int = RANDOM_STEPS, seed: int = 0) -> dict[int, float]:
+    """The score of the uniform random policy on each task."""
+    player = EpisodePlayer(domain)
+    seeds = generator(seed, "env", 0)
+    scores = {}
+    for task in range(domain.n_tasks):
+        learner = Random()(domain.observation_space, domain.action_space, task)
+        tally = BlockTally(0, task, 1)
+        while tally.steps < steps:
+            outcome = player.play(task, learner, int(seeds.integers(2**31)))
+            tally.add(0, outcome.total_reward, outcome.steps)
+        scores[task] = tally.score(domain.score)
+    player.close()
+    return scores
+
+
+def one_to_one_runs(results: Results, learner: str) -> dict[int, Run]:
+    """Finished runs of a learner with a policy for each task, by number."""
+    return {
+        run.number: run
+        for run in itertools.chain(*results.by_condition.values())
+        if run.settings["learner"]["name"] == learner
+        and run.settings["policies"] == len(run.settings["task_names"])
+        and run.settings["selector"]["name"] in ONE_PER_TASK
+    }
+
+
+def live_one_to_one(results: Results, run: Run) -> Run:
+    """Live the one-to-one run with the task sequence of another, into the same folder of results."""
+    changes = {"selector": {"name": "one-to-one"}, "policies": len(run.settings["task_names"])}
+    condition = f"OneToOne{run.settings['learner']['name'].upper()}"
+    path = results.path / condition / f"run-{run.number:02d}"
+    record = live_plan(plan_from_settings({**run.settings, **changes}), path)
+    return Run(condition, path, record.settings, record.blocks, is_done=True)
+
+
+def learning_metrics(results: Results, condition: str, compute_missing: bool = False) -> dict[str, pd.DataFrame]:
+    """Forgetting and transfer ratios of a condition, all runs together, by bins.
+
+    Where a run of the same number with a policy for each task is missing, it is lived if `compute_missing`, else named.
+    """
+    runs = results.by_condition.get(condition, [])
+    if not runs:
+        raise UsageError(f"{results.path} has no finished run of {condition}; next: {command(results, condition)}")
+    learner = str(runs[0].settings["learner"]["name"])
+    twins: Mapping[int, Run] = one_to_one_runs(results, learner)
+    domain = plan_from_settings(runs[0].settings).domain
+    scores = random_scores(domain)
+    forgetting, transfer = [], []
+    for run in runs:
+        twin = twins.get(run.number)
+        if twin is None:
+            if not compute_missing:
+                raise _missing_twin(results, run, domain)
+            twin = live_one_to_one(results, run)
+        forgetting.append(forgetting_ratios(run.blocks, twin.blocks, scores, run.score_kind))
+        transfer.append(transfer_ratios(run.blocks, twin.blocks, scores, run.score_kind))
+    return {
+        "forgetting": by_bins(pd.concat(forgetting), "interfering"),
+        "transfer": by_bins(pd.concat(transfer), "prior"),
+    }
+
+
+def command(results: Results, condition: str, runs: str = "0") -> str:
+    """The command that fills a gap."""
+    if results.sweep is None:
+        return "repertory run --help"
+    extra = f" --profile {results.sweep.profile}" if results.sweep.profile != "text" else ""
+    extra += f" --scale {results.sweep.scale:g}" if results.sweep.scale != 1 else ""
+    extra += f" --blocks {results.sweep.blocks}" if results.sweep.blocks is not None else ""
+    extra += f" --seed {results.sweep.seed}" if results.sweep.seed else ""
+    name = results.sweep.experiment
+    return f"repertory reproduce {name} --conditions {condition} --runs {runs}{extra} --out {results.path}"
+
+
+def _missing_twin(results: Results, run: Run, domain: Domain) -> UsageError:
+    learner = str(run.settings["learner"]["name"])
+    known = [] if results.experiment is None else list(results.experiment.conditions.values())
+    names = [c.name for c in known if c.learner == learner and c.policies == domain.n_tasks]
+    next_step = (
+        command(results, names[0], str(run.number)) if names else f"live {run.condition} with one-to-one selection"
+    )
+    return UsageError(
+        f"forgetting and transfer of {run.condition} need run {run.number} of {learner} with a policy for each task; "
+        f"next: {next_step}"
+    )
+
+
+def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) -> dict[int, Any]:
+    """Lifetime scores of a learner's runs by number of policies; the paper's capacity uses the unadaptive ones."""
+    scores: dict[int, list[float]] = {}
+    for runs in results.by_condition.values():
+        for run in runs:
+            is_fixed = run.settings["selector"]["name"] in ONE_PER_TASK
+            if run.settings["learner"]["name"] == learner and is_fixed == unadaptive:
+                scores.setdefault(int(run.settings["policies"]), []).append(run.score("lifetime"))
+    return {policies: np.array(values) for policies, values in sorted(scores.items())}

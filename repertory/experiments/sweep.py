@@ -1,0 +1,190 @@
+"""`repertory reproduce`: many runs of an experiment, in one folder, as far as they have come.
+
+    results/cartpole27-text/
+        sweep.json               which experiment, at which scale; written first
+        AdaptiveDQN9P/run-00/    a run folder for each condition and run
+
+The same call goes on where the last one stopped, and more conditions and runs can be added to the same folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from repertory.errors import UsageError
+from repertory.experiments.experiment import TASK_OF_THE_RUN, Condition, Experiment, experiment
+from repertory.experiments.folder import RunFolder, differences
+from repertory.experiments.job import Job
+from repertory.experiments.local_engine import LocalEngine
+from repertory.experiments.status import DIVERGED, FINISHED, Status
+from repertory.profiles import check_profile
+
+FILE_NAME = "sweep.json"
+ENGINES = ("local", "ray")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """An experiment of the paper at some scale: what all runs in a folder share."""
+
+    experiment: str
+    profile: str = "text"
+    scale: float = 1.0
+    """Multiplies the steps of a block; the learners are as they are."""
+    blocks: int | None = None
+    """The experiment's own if none."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_profile(self.profile)
+        experiment(self.experiment)
+        if not 0 < self.scale < float("inf"):
+            raise UsageError(f"--scale is {self.scale}; valid: a number above 0")
+        if self.blocks is not None and self.blocks < 1:
+            raise UsageError(f"--blocks is {self.blocks}; valid: a whole number at least 1")
+
+    @property
+    def data(self) -> Experiment:
+        return experiment(self.experiment)
+
+    @property
+    def n_blocks(self) -> int:
+        return self.data.blocks if self.blocks is None else self.blocks
+
+    @property
+    def block_steps(self) -> int:
+        return max(1, round(self.data.block_steps * self.scale))
+
+    def job(self, out: Path, condition: Condition, run: int, tensorboard: bool = False) -> Job:
+        options = {
+            "domain": self.data.domain,
+            "learner": condition.learner,
+            "selector": condition.selector,
+            "policies": condition.policies,
+            "blocks": self.n_blocks,
+            "block_steps": self.block_steps,
+            "run": run,
+            "seed": self.seed,
+            "profile": self.profile,
+        }
+        if self.data.task == TASK_OF_THE_RUN:
+            options["task"] = run % self.data.runs
+        sections = {name: dict(changes) for name, changes in condition.settings.items()}
+        return Job(condition.name, run, str(run_path(out, condition.name, run)), options, sections, tensorboard)
+
+
+def run_path(out: Path, condition: str, run: int) -> Path:
+    return out / condition / f"run-{run:02d}"
+
+
+def default_folder(name: str, profile: str) -> Path:
+    return Path("results") / f"{name}-{profile}"
+
+
+def claim(out: Path, sweep: Sweep) -> None:
+    """Make a folder this sweep's, or fail if it is another's."""
+    given = asdict(sweep)
+    if (out / FILE_NAME).exists():
+        held = asdict(read_sweep(out))
+        if held != given:
+            raise UsageError(f"{out} holds another sweep ({'; '.join(differences(held, given))}); choose another --out")
+        return
+    if out.exists() and any(out.iterdir()):
+        raise UsageError(f"{out} is not empty and holds no sweep; choose another --out")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        temporary = out / f"{FILE_NAME}.part"
+        temporary.write_text(json.dumps(given, indent=2) + "\n")
+        os.replace(temporary, out / FILE_NAME)
+    except OSError as error:
+        raise UsageError(f"cannot write to {out}: {error.strerror}; choose another --out") from None
+
+
+def read_sweep(out: Path) -> Sweep:
+    """The sweep that a folder holds."""
+    try:
+        return Sweep(**json.loads((out / FILE_NAME).read_bytes()))
+    except FileNotFoundError:
+        raise UsageError(f"{out} holds no sweep; next: repertory reproduce NAME --out {out}") from None
+    except (OSError, ValueError, TypeError) as error:
+        raise UsageError(f"{out / FILE_NAME} cannot be read ({error}); choose another folder") from None
+
+
+class Watcher(Protocol):
+    """Shows how a sweep is doing."""
+
+    def begin(self, jobs: Sequence[Job], workers: int) -> None: ...
+    def tick(self) -> None: ...
+    def ended(self, job: Job, status: Status) -> None: ...
+    def close(self) -> None: ...
+
+
+def live_sweep(jobs: Sequence[Job], engine: Any, watcher: Watcher) -> dict[str, Status]:
+    """Live all jobs that are not finished; return how each stands, by folder.
+
+    A run that diverges or fails does not stop the others.
+    """
+    standing: dict[str, Status] = {}
+    waiting = []
+    for job in jobs:
+        known = _known_end(job)
+        if known is None:
+            waiting.append(job)
+        else:
+            standing[job.folder] = known
+    watcher.begin(jobs, getattr(engine, "workers", None) or 1)
+    try:
+        for outcome in engine.outcomes(waiting):
+            if outcome is None:
+                watcher.tick()
+            else:
+                job, status = outcome
+                standing[job.folder] = status
+                watcher.ended(job, status)
+    finally:
+        watcher.close()
+    return standing
+
+
+def _known_end(job: Job) -> Status | None:
+    """Of a run that need not be lived: it is over, or would diverge again."""
+    try:
+        if RunFolder(Path(job.folder)).holds_finished(job.plan().settings()):
+            return job.status() or Status(FINISHED)
+    except UsageError:  # its worker will say what is wrong
+        return None
+    status = job.status()
+    return status if status is not None and status.state == DIVERGED else None
+
+
+def make_engine(name: str, workers: int | None) -> Any:
+    """The engine of a name; the workers are as many as this machine has cores if not given."""
+    if workers is not None and workers < 1:
+        raise UsageError(f"--workers is {workers}; valid: a whole number at least 1")
+    if name == "local":
+        return LocalEngine(workers or len(os.sched_getaffinity(0)))
+    if name == "ray":
+        from repertory.experiments.ray_engine import RayEngine
+
+        return RayEngine(workers)
+    raise UsageError(f"unknown engine '{name}'. Valid: {', '.join(ENGINES)}")
+
+
+def parse_runs(text: str | None, count: int) -> list[int]:
+    """`0-3,7` to [0, 1, 2, 3, 7]; all of the experiment's if not given."""
+    if text is None:
+        return list(range(count))
+    runs: set[int] = set()
+    for part in text.split(","):
+        first, _dash, last = part.strip().partition("-")
+        if not first.isdigit() or (last and not last.isdigit()) or (_dash and not last):
+            raise UsageError(f"--runs is '{text}'; valid: numbers and ranges such as 0-26 or 0,3,5-7")
+        runs |= set(range(int(first), int(last or first) + 1))
+    if not runs:
+        raise UsageError(f"--runs is '{text}', which names no run; valid: such as 0-26")
+    return sorted(runs)

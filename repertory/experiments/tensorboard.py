@@ -1,0 +1,69 @@
+"""TensorBoard event files of a run: score, selection shares, loss per policy, against steps lived.
+
+They are in the folder `tensorboard` of the run. A run that goes on from a checkpoint tells TensorBoard to forget what
+was logged after it.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from repertory.errors import UsageError
+from repertory.lifetime import Lifetime, Monitor
+from repertory.record import BlockTally
+
+FOLDER = "tensorboard"
+
+
+class TensorBoardMonitor(Monitor):
+    """Writes scalars at the end of each block."""
+
+    def __init__(self, folder: Path, score: str) -> None:
+        try:
+            from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+            from tensorboard.compat.proto.summary_pb2 import Summary
+            from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        except ImportError:
+            raise UsageError("--tensorboard needs TensorBoard; next: pip install 'repertory[tensorboard]'") from None
+        self._event, self._session, self._summary, self._new_writer = Event, SessionLog, Summary, EventFileWriter
+        self._folder = folder / FOLDER
+        self._score = score
+        self._writer: Any = None
+        self._steps = 0
+        self._losses: list[tuple[int, float]] = []
+        self._policies: list[Any] = []
+
+    def lifetime_begins(self, lifetime: Lifetime) -> None:
+        """Begin where the lifetime is, at its start or at a checkpoint."""
+        self._policies = lifetime.policies
+        self._losses = [_losses(policy) for policy in lifetime.policies]
+        self._steps = sum(row["steps"] for row in lifetime.rows)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._writer = self._new_writer(str(self._folder))
+        start = self._session(status=self._session.START)
+        self._writer.add_event(self._event(wall_time=time.time(), step=self._steps + 1, session_log=start))
+
+    def block_ended(self, tally: BlockTally) -> None:
+        self._steps += tally.steps
+        scalars = {"score": tally.score(self._score), "task": float(tally.task)}
+        for number, (policy, plays) in enumerate(zip(self._policies, tally.plays, strict=True)):
+            scalars[f"share/policy {number}"] = plays / tally.episodes
+            updates, total = _losses(policy)
+            earlier_updates, earlier_total = self._losses[number]
+            if updates > earlier_updates:
+                scalars[f"loss/policy {number}"] = (total - earlier_total) / (updates - earlier_updates)
+            self._losses[number] = updates, total
+        values = [self._summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
+        summary = self._summary(value=values)
+        self._writer.add_event(self._event(wall_time=time.time(), step=self._steps, summary=summary))
+
+    def lifetime_ends(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _losses(policy: Any) -> tuple[int, float]:
+    losses = getattr(policy, "losses", None)
+    return losses() if losses is not None else (0, 0.0)

@@ -1,0 +1,156 @@
+"""Scores and learning metrics of lifetimes: pure functions of their blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from repertory.errors import UsageError
+
+SCORES = ("mean return", "reward per step")
+"""How a block is scored: by the mean return of its episodes (the paper's Cartpole), or by reward per step (POcman)."""
+FINAL_BLOCKS = 10
+"""The paper's "final" score is the mean over this many last blocks: 600,000 steps of Cartpole, 2 million of POcman."""
+STRETCH = 25
+"""The paper's development curves are means over so many blocks."""
+BINS: tuple[tuple[str, int, float], ...] = (
+    ("0", 0, 0),
+    ("1-9", 1, 9),
+    ("10-19", 10, 19),
+    ("20-29", 20, 29),
+    ("30+", 30, np.inf),
+)
+"""The paper's bins of interfering or prior blocks: name, first, last."""
+
+# -------------------------------------------------------------------------------------------------- scores
+
+
+def block_scores(blocks: pd.DataFrame, score: str = "mean return") -> pd.Series:
+    """The score of each block."""
+    if score == "reward per step":
+        return blocks["total_reward"] / blocks["steps"]
+    return blocks["mean_return"]
+
+
+def lifetime_score(blocks: pd.DataFrame, score: str = "mean return") -> float:
+    """Mean over all blocks."""
+    return float(block_scores(blocks, score).mean())
+
+
+def final_score(blocks: pd.DataFrame, score: str = "mean return") -> float:
+    """Mean over the last ten blocks."""
+    return float(block_scores(blocks, score).tail(FINAL_BLOCKS).mean())
+
+
+class Development(NamedTuple):
+    """A curve over the lifetime: means over runs of means over stretches of blocks."""
+
+    steps: NDArray[np.float64]
+    """Lived by the end of each stretch."""
+    mean: NDArray[np.float64]
+    error: NDArray[np.float64]
+    """Standard error over runs; NaN if there is one only."""
+
+
+def development(runs: Sequence[pd.DataFrame], score: str = "mean return", stretch: int = STRETCH) -> Development:
+    """The paper's development curve; runs that are shorter than others cut it short, as does an unfinished stretch."""
+    shortest = min(len(blocks) for blocks in runs)
+    stretch = max(1, min(stretch, shortest))
+    points = shortest // stretch
+    scores = np.array([block_scores(blocks, score).to_numpy(float)[: points * stretch] for blocks in runs])
+    curves = scores.reshape(len(runs), points, stretch).mean(axis=2)
+    ends = np.array(
+        [blocks["steps"].cumsum().to_numpy(float)[stretch - 1 : points * stretch : stretch] for blocks in runs]
+    )
+    return Development(ends.mean(axis=0), curves.mean(axis=0), standard_error(curves))
+
+
+def standard_error(samples: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of the mean over the first axis."""
+    if len(samples) < 2:
+        return np.full(samples.shape[1:], np.nan)
+    return samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+
+
+# ------------------------------------------------------------------------------------ forgetting and transfer
+
+
+def forgetting_ratios(
+    blocks: pd.DataFrame, one_to_one: pd.DataFrame, random_scores: Mapping[int, float], score: str = "mean return"
+) -> pd.DataFrame:
+    """The paper's Equation "forgetting ratio", for every block whose task came before.
+
+    ratio = (delta - delta of the one-to-one run) / |score of the random policy on the task|, where delta is the block's
+    score less that of the task's last block. `one_to_one` is the run of the same task sequence with a policy per task.
+    The absolute value keeps a loss a loss on tasks where even the random policy is punished. `interfering` counts the
+    blocks of other tasks in between.
+    """
+    table = _beside(blocks, one_to_one, random_scores, score)
+    groups = table.groupby("task")
+    change = groups["score"].diff() - groups["one_to_one"].diff()
+    result = pd.DataFrame(
+        {
+            "block": table["block"],
+            "task": table["task"],
+            "interfering": groups["block"].diff() - 1,
+            "ratio": change / table["random"].abs(),
+        }
+    )
+    return result.dropna(subset="interfering").astype({"interfering": int}).reset_index(drop=True)
+
+
+def transfer_ratios(
+    blocks: pd.DataFrame, one_to_one: pd.DataFrame, random_scores: Mapping[int, float], score: str = "mean return"
+) -> pd.DataFrame:
+    """The paper's Equation "transfer ratio", for the first block of every task.
+
+    ratio = (score - score of the one-to-one run) / |score of the random policy on the task|: what the blocks lived
+    before (`prior` of them) did for a task that is new.
+    """
+    table = _beside(blocks, one_to_one, random_scores, score).drop_duplicates("task")
+    ratio = (table["score"] - table["one_to_one"]) / table["random"].abs()
+    return pd.DataFrame({"task": table["task"], "prior": table["block"], "ratio": ratio}).reset_index(drop=True)
+
+
+def _beside(
+    blocks: pd.DataFrame, one_to_one: pd.DataFrame, random_scores: Mapping[int, float], score: str
+) -> pd.DataFrame:
+    """Scores of a run, of its one-to-one twin and of the random policy, block by block."""
+    length = min(len(blocks), len(one_to_one))
+    own, twin = blocks.iloc[:length], one_to_one.iloc[:length]
+    if not np.array_equal(own["task"].to_numpy(), twin["task"].to_numpy()):
+        raise UsageError("the one-to-one run has another task sequence; compare runs of the same number and seed")
+    random = own["task"].map(dict(random_scores))
+    if random.isna().any() or (random == 0).any():
+        raise UsageError("the random policy scores 0 or nothing on a task, so there is no unit to measure it in")
+    columns = {"score": block_scores(own, score), "random": random}
+    return own[["block", "task"]].assign(**columns, one_to_one=block_scores(twin, score).to_numpy())
+
+
+def by_bins(ratios: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Mean, standard error and count of ratios per bin of `interfering` or `prior` blocks."""
+    rows: list[dict[str, Any]] = []
+    for name, first, last in BINS:
+        inside = ratios.loc[ratios[column].between(first, last), "ratio"]
+        error = inside.std(ddof=1) / np.sqrt(len(inside)) if len(inside) > 1 else np.nan
+        rows.append({"bin": name, "mean": inside.mean(), "error": error, "count": len(inside)})
+    return pd.DataFrame(rows)
+
+
+# -------------------------------------------------------------------------------------------- policy spread
+
+
+def policy_spread(probabilities: NDArray[np.float64]) -> float:
+    """Mean total-variation distance over all ordered pairs of policies: (policies, observations, actions)."""
+    policies = len(probabilities)
+    if policies < 2:
+        raise UsageError("the spread of a library of one policy is not defined; valid: two or more")
+    total = 0.0
+    for one in range(policies):
+        for other in range(one + 1, policies):
+            total += float(np.abs(probabilities[one] - probabilities[other]).sum(axis=1).mean()) / 2
+    return total / (policies * (policies - 1) / 2)

@@ -1,0 +1,25 @@
+"""The memory simulation in front of a person: table, figure and CSV file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from repertory.baselines.growing_library import GrowingLibrary, memory_figure, memory_table
+from repertory.report.capacity_view import print_frame
+
+
+def show_memory(blocks: int | None, runs: int, out: Path, console: Console) -> None:
+    settings = GrowingLibrary(runs=runs) if blocks is None else GrowingLibrary(runs=runs, blocks=blocks)
+    table = memory_table(settings)
+    print_frame(console, table)
+    console.print(
+        f"policies held at the peak over those of a fixed library; {settings.tasks} tasks, {settings.blocks} blocks, "
+        f"mean of {settings.runs} runs",
+        soft_wrap=True,
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    table.to_csv(out / "memory.csv", index=False)
+    memory_figure(out / "memory.png", settings)
+    console.print(f"kept in {out / 'memory'}.csv and .png", soft_wrap=True)

@@ -1,0 +1,173 @@
+"""Empirical capacity, task clusters and pre-selection."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import repertory
+from repertory.capacity.clusters import cluster_tasks, task_signatures
+from repertory.capacity.empirical import capacity_curve, estimate_capacity
+from repertory.capacity.preselect import candidates, decide, parse_memory
+from repertory.errors import UsageError
+from repertory.experiments.analyses import empirical_in_console
+from repertory.experiments.experiment import experiment
+
+QUIET = Console(quiet=True)
+
+
+def published(name: str, learner: str) -> dict[int, float]:
+    conditions = experiment(name).conditions.values()
+    return {c.policies: c.lifetime.mean for c in conditions if c.learner == learner and c.selector == "fixed-partition"}
+
+
+@pytest.mark.parametrize(
+    ("name", "learner", "tasks", "grid_mean", "integral"),
+    [
+        ("cartpole27", "dqn", 27, 18.71, 18.73),
+        ("cartpole27", "ppo", 27, 26.73, 26.84),
+        ("pocman18", "drqn", 18, 3.80, 3.74),
+        ("pocman18", "prpo", 18, 13.27, 13.33),
+    ],
+)
+def test_the_printed_tables_give_the_printed_capacities(
+    name: str, learner: str, tasks: int, grid_mean: float, integral: float
+) -> None:
+    curve = capacity_curve(published(name, learner), tasks)
+    paper = experiment(name).capacity[learner]
+    assert curve.grid_mean == pytest.approx(grid_mean, abs=0.005)
+    assert curve.integral == pytest.approx(integral, abs=0.005)
+    assert curve.grid_mean == pytest.approx(paper.integrated, abs=0.1)
+    assert curve.capacity(paper.tolerance) == paper.capacity
+
+
+@pytest.mark.parametrize("learner", ["dqn", "ppo"])
+def test_the_125_tasks_need_what_the_paper_says(learner: str) -> None:
+    curve = capacity_curve(published("cartpole125", learner), 125)
+    assert curve.policies(0.05) == experiment("cartpole125").capacity[learner].policies
+
+
+def test_a_curve_by_hand() -> None:
+    """4 tasks; 1 policy scores 50, 2 score 90, 4 score 100: 4 from 0, 2 from .1, 1 from .5."""
+    curve = capacity_curve({1: 50.0, 2: 90.0, 4: 100.0}, 4)
+    assert [(round(step.tolerance, 12), step.policies) for step in curve.steps] == [(0, 4), (0.1, 2), (0.5, 1)]
+    assert curve.integral == pytest.approx(0.1 * 1 + 0.4 * 2 + 0.5 * 4)
+    assert [curve.policies(t) for t in (0, 0.05, 0.11, 0.49, 0.51, 1)] == [4, 4, 2, 2, 1, 1]
+
+
+def test_a_smaller_library_that_is_better_wins_at_once() -> None:
+    curve = capacity_curve({1: 120.0, 2: 60.0, 4: 100.0}, 4)
+    assert [step.policies for step in curve.steps] == [1]
+    assert curve.integral == curve.grid_mean == 4.0
+
+
+def test_capacity_is_monotone_and_bounded(rng: np.random.Generator) -> None:
+    for _ in range(200):
+        numbers = np.unique(rng.integers(1, 20, size=5))
+        curve = capacity_curve({int(n): float(rng.uniform(-50, 100)) for n in numbers[:-1]} | {20: 80.0}, 20)
+        capacities = [curve.capacity(t) for t in np.linspace(0, 1, 50)]
+        assert all(one <= other for one, other in itertools.pairwise(capacities))
+        assert 1 <= curve.integral <= 20
+        assert abs(curve.integral - curve.grid_mean) < 0.4
+
+
+def test_no_capacity_without_a_positive_reference() -> None:
+    with pytest.raises(UsageError, match="needs it above 0"):
+        capacity_curve({1: 5.0, 4: -1.0}, 4)
+    with pytest.raises(UsageError, match="no scores"):
+        capacity_curve({}, 4)
+    with pytest.raises(UsageError, match="valid: from 0 to 1"):
+        capacity_curve({4: 1.0}, 4).policies(1.5)
+
+
+def test_intervals_hold_the_estimate_and_need_two_runs(rng: np.random.Generator) -> None:
+    scores = {1: rng.normal(50, 2, 10), 2: rng.normal(90, 2, 10), 4: rng.normal(100, 2, 10)}
+    estimate = estimate_capacity(scores, 4)
+    low, high = estimate.interval()
+    assert low <= estimate.curve.grid_mean <= high
+    assert high - low < 0.5
+    assert estimate.interval(0.3) == (2.0, 2.0)  # no doubt about it
+    assert estimate.confidence(2, 0.3) == 1.0
+    assert estimate.confidence(1, 0.3) == 0.0
+    assert estimate_capacity({1: np.array([1.0]), 2: np.array([2.0])}, 2).interval() is None
+
+
+def test_the_decision() -> None:
+    estimate = estimate_capacity({1: np.array([50, 52]), 4: np.array([97, 99]), 9: np.array([100.0, 100.0])}, 9)
+    choice = decide(estimate, 0.05, 10_000_000, None)
+    assert (choice.policies, choice.within_tolerance, choice.memory) == (4, True, 40_000_000)
+    assert "4 policies are within 5%" in str(choice)
+    small = decide(estimate, 0.05, 10_000_000, 20_000_000)
+    assert (small.policies, small.within_tolerance) == (1, False)
+    assert "lose 49%" in str(small)
+    with pytest.raises(UsageError, match="a single policy takes"):
+        decide(estimate, 0.05, 10_000_000, 1_000_000)
+    assert candidates(27) == [1, 2, 4, 9, 14, 27]  # the paper's
+    assert candidates(1) == [1]
+
+
+def test_memory_in_words() -> None:
+    assert parse_memory("200MB") == 200_000_000
+    assert parse_memory("1.5 GiB") == int(1.5 * 2**30)
+    assert parse_memory("64000") == 64_000
+    for bad in ("lots", "-5MB", "5 XB", "", "nanMB"):
+        with pytest.raises(UsageError, match="memory is"):
+            parse_memory(bad)
+
+
+def test_a_pilot_recommends_and_is_not_lived_twice(tmp_path: Path, cartpole27: repertory.Domain) -> None:
+    options = {"policies": [1, 2], "blocks": 3, "block_steps": 200, "runs": 2, "out": tmp_path / "pilot"}
+    first = repertory.recommend_policies(cartpole27, repertory.Random(), 0.5, **options)
+    assert first.policies == 1  # random policies are all alike
+    assert first.table["policies"].tolist() == [1, 2, 27]
+    assert first.table["runs"].tolist() == [2, 2, 2]
+    stamps = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("blocks.parquet")}
+    again = repertory.recommend_policies(cartpole27, repertory.Random(), 0.5, **options)
+    assert stamps == {file: file.stat().st_mtime_ns for file in tmp_path.rglob("blocks.parquet")}
+    assert again.table.equals(first.table)
+    from_results = repertory.recommend_policies(cartpole27, repertory.Random(), 0.5, results=tmp_path / "pilot")
+    assert from_results.table["score"].tolist() == first.table["score"].tolist()
+    with pytest.raises(UsageError, match="no finished unadaptive runs of dqn"):
+        repertory.recommend_policies(cartpole27, repertory.DQN(), 0.5, results=tmp_path / "pilot")
+    with pytest.raises(UsageError, match="valid: numbers from 1 to 27"):
+        repertory.recommend_policies(cartpole27, repertory.Random(), 0.5, policies=[0, 28])
+
+
+def test_too_little_data_names_the_command(tmp_path: Path) -> None:
+    repertory.live(
+        "cartpole27", "random", 2, "fixed-partition", blocks=2, block_steps=50, out=tmp_path / "2P" / "run-00"
+    )
+    with pytest.raises(UsageError, match="at least two numbers of policies; next: repertory"):
+        empirical_in_console(tmp_path, 0.05, tmp_path / "out", QUIET)
+    repertory.live(
+        "cartpole27", "random", 1, "fixed-partition", blocks=2, block_steps=50, out=tmp_path / "1P" / "run-00"
+    )
+    with pytest.raises(UsageError, match="with 27 policies, which the others are measured"):
+        empirical_in_console(tmp_path, 0.05, tmp_path / "out", QUIET)
+    with pytest.raises(UsageError, match="is no folder; next: repertory reproduce"):
+        empirical_in_console(tmp_path / "nowhere", 0.05, tmp_path / "out", QUIET)
+    assert not (tmp_path / "out").exists()
+
+
+def test_random_play_tells_tasks_apart() -> None:
+    """Lengths by pole length and falls by angle are those that random play is known for (600,000 steps a task)."""
+    domain = repertory.domain("cartpole27", profile="released")
+    table = task_signatures(domain, steps=30_000)
+    lengths = table["episode length"].to_numpy().reshape(9, 3).mean(axis=0)
+    assert np.allclose(lengths, [15, 22, 33], rtol=0.07)
+    falls = table["ends"].to_numpy().reshape(9, 3).mean(axis=0) * 20
+    assert np.allclose(falls, [43_000, 28_000, 18_000], rtol=0.1)
+
+
+def test_clusters_of_the_text_domain() -> None:
+    """As many as there are tasks at most; longer poles, and lighter carts, fall apart from others."""
+    clusters = cluster_tasks(repertory.domain("cartpole27"), steps=30_000)
+    assert 2 <= clusters.n_clusters < 27
+    assert clusters.capacity == pytest.approx(27 / clusters.n_clusters)
+    assert clusters.means()["tasks"].sum() == 27
+    by_length = clusters.signatures["cluster"].to_numpy().reshape(9, 3)
+    assert not set(by_length[:, 0]) & set(by_length[:, 2])  # 0.5 m and 2 m poles never share one

@@ -1,0 +1,100 @@
+"""The paper's experiments as data: what is there is what the paper has, and every condition can be lived."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from repertory.errors import UsageError
+from repertory.experiments.experiment import experiment, experiment_names, read_experiment
+from repertory.experiments.sweep import Sweep, parse_runs
+
+CONDITIONS = {
+    "cartpole27": 20,
+    "cartpole125": 12,
+    "pocman18": 16,
+    "ucb": 8,
+    "replay": 5,
+    "ppo-long-blocks": 3,
+    "ppo-unbounded": 3,
+    "learning-rate-cartpole": 10,
+    "learning-rate-pocman": 10,
+}
+
+
+def test_all_experiments_of_the_paper_are_there() -> None:
+    assert {name: len(experiment(name).conditions) for name in experiment_names()} == CONDITIONS
+
+
+@pytest.mark.parametrize("name", ["cartpole27", "cartpole125", "pocman18", "ppo-long-blocks", "ppo-unbounded"])
+def test_names_say_what_conditions_are(name: str) -> None:
+    for condition in experiment(name).conditions.values():
+        adaptive, learner, policies = re.fullmatch(r"(Una|A)daptive([A-Z]+)(\d+)P", condition.name).groups()
+        assert condition.learner == learner.lower()
+        assert condition.policies == int(policies)
+        assert condition.selector == ("epsilon-greedy" if adaptive == "A" else "fixed-partition")
+
+
+@pytest.mark.parametrize("profile", ["text", "released"])
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_every_condition_can_be_planned(name: str, profile: str, tmp_path) -> None:
+    sweep = Sweep(name, profile)
+    for condition in sweep.data.conditions.values():
+        plan = sweep.job(tmp_path, condition, run=1).plan()
+        assert (plan.blocks, plan.block_steps) == (sweep.data.blocks, sweep.data.block_steps)
+        assert plan.policies == condition.policies
+        assert plan.task == (1 if name.startswith("learning-rate") else None)
+        settings = plan.settings()["learner"]
+        assert condition.settings.get("learner", {}).items() <= settings.items()
+
+
+def test_steps_of_the_paper() -> None:
+    steps = {name: experiment(name).blocks * experiment(name).block_steps for name in experiment_names()}
+    assert steps["cartpole27"] == 40_500_000
+    assert steps["pocman18"] == 90_000_000
+    assert steps["learning-rate-cartpole"] == 1_500_000
+    assert steps["learning-rate-pocman"] == 5_000_000
+
+
+def test_published_values_are_the_papers() -> None:
+    """The two sentences of the paper's text that repeat its tables."""
+    pocman = experiment("pocman18").conditions
+    ratio = pocman["UnadaptiveDRQN18P"].lifetime.mean / pocman["UnadaptiveDRQN1P"].lifetime.mean
+    assert 19 < ratio < 20  # "a factor ranging between 3 ... and 20"
+    cartpole = experiment("cartpole27").conditions
+    best = [cartpole[f"UnadaptiveDQN{n}P"] for n in (14, 27)]
+    assert all(145 < c.lifetime.mean < 160 and 170 <= c.final.mean <= 180 for c in best)  # "around 150 ... 170--180"
+
+
+def test_scale_multiplies_steps_only(tmp_path) -> None:
+    sweep = Sweep("cartpole27", scale=0.1, blocks=7)
+    plan = sweep.job(tmp_path, sweep.data.conditions["AdaptiveDQN9P"], 0).plan()
+    whole = Sweep("cartpole27")
+    full = whole.job(tmp_path, whole.data.conditions["AdaptiveDQN9P"], 0).plan()
+    assert (plan.block_steps, plan.blocks) == (6_000, 7)
+    assert plan.learner == full.learner
+
+
+def test_selection_of_conditions_and_runs() -> None:
+    data = experiment("cartpole27")
+    assert [c.name for c in data.select(["AdaptiveDQN9P"])] == ["AdaptiveDQN9P"]
+    assert len(data.select(["Unadaptive*"])) == 12
+    assert len(data.select([])) == 20
+    with pytest.raises(UsageError, match="did you mean 'AdaptiveDQN9P'"):
+        data.select(["AdaptiveDQN9"])
+    assert parse_runs("0-3,7", 27) == [0, 1, 2, 3, 7]
+    assert parse_runs(None, 3) == [0, 1, 2]
+    for bad in ("", "a", "3-", "-3", "5-2"):
+        with pytest.raises(UsageError, match="--runs"):
+            parse_runs(bad, 27)
+
+
+def test_an_experiment_file_with_a_slip_is_refused() -> None:
+    content = {"title": "t", "domain": "cartpole27", "runs": 1, "blocks": 1, "block_steps": 1}
+    condition = {"learner": "dqn", "policies": 1, "selector": "one-to-one"}
+    with pytest.raises(TypeError):
+        read_experiment("x", content | {"conditions": {"a": condition | {"polices": 2}}})
+    comparison = {"conditions": ["a", "b"], "score": "lifetime", "p": 0.5}
+    with pytest.raises(UsageError, match="compares b"):
+        read_experiment("x", content | {"conditions": {"a": condition}, "comparisons": [comparison]})

@@ -1,0 +1,167 @@
+"""Sweeps: all runs get lived, whatever befalls some of them, and a sweep goes on where it was stopped."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from repertory.errors import UsageError
+from repertory.experiments.folder import RunFolder
+from repertory.experiments.job import Job, run_job
+from repertory.experiments.local_engine import LocalEngine
+from repertory.experiments.results import read_results
+from repertory.experiments.status import DIVERGED, FINISHED, STOPPED, read_status
+from repertory.experiments.sweep import Sweep, claim, live_sweep, make_engine, read_sweep
+from repertory.report.sweep_table import SweepDisplay, print_scores
+
+SWEEP = Sweep("cartpole27", scale=0.01, blocks=4)
+COMMAND = [sys.executable, "-c", "from repertory.cli import main; main()", "reproduce"]
+
+
+def jobs_of(out: Path, conditions: tuple[str, ...] = ("UnadaptiveDQN2P",), runs: int = 2) -> list[Job]:
+    return [SWEEP.job(out, SWEEP.data.conditions[name], run) for run in range(runs) for name in conditions]
+
+
+def job(out: Path, name: str, blocks: int = 3, **learner: object) -> Job:
+    options = {"domain": "cartpole27", "learner": "dqn", "selector": "fixed-partition", "policies": 2}
+    options |= {"blocks": blocks, "block_steps": 300, "run": 0, "seed": 0, "profile": "text"}
+    return Job(name, 0, str(out / name / "run-00"), options, {"learner": {"learning_starts": 50, **learner}})
+
+
+def silent() -> SweepDisplay:
+    return SweepDisplay(Console(quiet=True))
+
+
+def test_a_sweep_is_its_runs(tmp_path: Path) -> None:
+    """Two processes at a time leave exactly what one run after another leaves."""
+    claim(tmp_path / "sweep", SWEEP)
+    jobs = jobs_of(tmp_path / "sweep")
+    standing = live_sweep(jobs, LocalEngine(2), silent())
+    assert {status.state for status in standing.values()} == {FINISHED}
+    for own, alone in zip(jobs, jobs_of(tmp_path / "alone"), strict=True):
+        assert run_job(alone).state == FINISHED
+        one, other = (pd.read_parquet(Path(j.folder) / "blocks.parquet") for j in (own, alone))
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+    results = read_results(tmp_path / "sweep")
+    assert [run.number for run in results.by_condition["UnadaptiveDQN2P"]] == [0, 1]
+    screen = io.StringIO()
+    print_scores(Console(file=screen), results)
+    assert "118.8 ± 31.1" in screen.getvalue()
+    written = {job.folder: os.stat(Path(job.folder) / "blocks.parquet").st_mtime_ns for job in jobs}
+    again = live_sweep(jobs, LocalEngine(2), silent())  # nothing to do
+    assert {status.state for status in again.values()} == {FINISHED}
+    assert written == {job.folder: os.stat(Path(job.folder) / "blocks.parquet").st_mtime_ns for job in jobs}
+
+
+def test_a_diverged_run_does_not_stop_the_others(tmp_path: Path) -> None:
+    wild = job(tmp_path, "wild", learning_rate=1e30, optimizer_eps=1e10)
+    tame = job(tmp_path, "tame")
+    wrong = Job("wrong", 0, str(tmp_path / "wrong" / "run-00"), {**tame.options, "learner": "dnq"})
+    standing = live_sweep([wild, wrong, tame], LocalEngine(1), silent())
+    assert standing[wild.folder].state == DIVERGED
+    assert "policy" in standing[wild.folder].message
+    assert "block" in standing[wild.folder].message
+    assert standing[wrong.folder].state == STOPPED
+    assert "did you mean 'dqn'" in standing[wrong.folder].message
+    assert standing[tame.folder].state == FINISHED
+    assert read_status(Path(wild.folder)).state == DIVERGED
+    started = time.monotonic()
+    live_sweep([wild], LocalEngine(1), silent())  # it would diverge again: not lived
+    assert time.monotonic() - started < 1
+
+
+def test_a_killed_worker_is_started_again(tmp_path: Path) -> None:
+    long = job(tmp_path, "long", blocks=400)
+    engine = LocalEngine(1)
+    killed = 0
+    for outcome in engine.outcomes([long]):
+        status = read_status(Path(long.folder))
+        if outcome is None and status is not None and status.state == "living" and not killed:
+            os.kill(status.process, signal.SIGKILL)
+            killed += 1
+        elif outcome is not None:
+            assert outcome[1].state == FINISHED
+    assert killed == 1
+
+
+def test_ctrl_c_saves_every_run_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "sweep"
+    arguments = ["cartpole27", "--conditions", "UnadaptiveDQN2P", "--runs", "0-1", "--scale", "0.01"]
+    arguments += ["--blocks", "3000", "--workers", "2", "--out", str(out)]
+    process = subprocess.Popen(COMMAND + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    folders = [out / "UnadaptiveDQN2P" / f"run-0{run}" for run in range(2)]
+    wait_until(lambda: all((status := read_status(f)) and status.blocks > 0 for f in folders), process)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "the same command goes on" in output.replace("\n", " ")
+    assert [read_status(folder).state for folder in folders] == ["interrupted", "interrupted"]
+    assert all((folder / "checkpoint.npz").exists() for folder in folders)
+    before = [len(RunFolder(folder).read_blocks()) for folder in folders]
+    process = subprocess.Popen(COMMAND + arguments, stdout=subprocess.DEVNULL)
+    wait_until(lambda: all(read_status(f).blocks > b for f, b in zip(folders, before, strict=True)), process)
+    process.kill()  # a sweep that dies takes its workers along, saved
+    process.wait()
+    wait_until(lambda: all(read_status(f).state == "interrupted" for f in folders))
+
+
+def wait_until(condition, process: subprocess.Popen | None = None, seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process is None or process.poll() is None, "the sweep ended too soon"
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_folder_of_another_sweep_is_refused(tmp_path: Path) -> None:
+    claim(tmp_path / "sweep", SWEEP)
+    claim(tmp_path / "sweep", SWEEP)
+    assert read_sweep(tmp_path / "sweep") == SWEEP
+    with pytest.raises(UsageError, match=r"scale: 0.01 there, 0.5 given"):
+        claim(tmp_path / "sweep", Sweep("cartpole27", scale=0.5, blocks=4))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("years of work")
+    with pytest.raises(UsageError, match="not empty"):
+        claim(tmp_path / "full", SWEEP)
+    for content in ("", "{}", "[1]", json.dumps({"experiment": "none"}), '{"experiment": "ucb", "scale": "x"}'):
+        (tmp_path / "sweep" / "sweep.json").write_text(content)
+        with pytest.raises(UsageError):
+            read_sweep(tmp_path / "sweep")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["cartpol27"], "unknown experiment 'cartpol27'; did you mean 'cartpole27'"),
+        (["cartpole27", "--conditions", "Nope*"], "unknown condition"),
+        (["cartpole27", "--runs", "x"], "--runs is 'x'"),
+        (["cartpole27", "--scale", "0"], "--scale is 0.0"),
+        (["cartpole27", "--scale", "nan"], "--scale is nan"),
+        (["cartpole27", "--blocks", "0"], "--blocks is 0"),
+        (["cartpole27", "--workers", "0"], "--workers is 0"),
+        (["cartpole27", "--engine", "cloud"], "unknown engine 'cloud'"),
+        (["cartpole27", "--profile", "txt"], "unknown profile 'txt'"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(arguments: list[str], message: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = subprocess.run([*COMMAND, *arguments, "--out", str(out)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not out.exists()
+
+
+def test_engines_by_name() -> None:
+    assert make_engine("local", 3).workers == 3
+    assert make_engine("local", None).workers >= 1
