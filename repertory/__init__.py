@@ -6,10 +6,12 @@
 ['block', 'task', 'steps', 'episodes']
 """
 
+from repertory.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
 from repertory.capacity.preselect import recommend_policies
 from repertory.catalogue import domain, learner, selector
 from repertory.domains.domain import Domain
 from repertory.domains.registration import register as _register_environments
+from repertory.domains.tasks import tasks
 from repertory.errors import UsageError
 from repertory.experiments.run import live
 from repertory.learners.dqn import DQN
@@ -18,6 +20,7 @@ from repertory.learners.ppo import PPO
 from repertory.learners.protocol import Learner
 from repertory.learners.prpo import PRPO
 from repertory.learners.random import Random
+from repertory.library import Library, load
 from repertory.record import Record
 from repertory.selectors import EpsilonGreedy, FixedPartition, OneToOne, Selector, UCB1Tuned
 
@@ -25,23 +28,29 @@ __version__ = "0.1.0"
 __all__ = [
     "DQN",
     "DRQN",
+    "EXP3",
     "PPO",
     "PRPO",
     "Domain",
     "EpsilonGreedy",
     "FixedPartition",
     "Learner",
+    "Library",
     "OneToOne",
     "Random",
     "Record",
     "Selector",
+    "SlidingWindowUCB",
+    "ThompsonSampling",
     "UCB1Tuned",
     "UsageError",
     "domain",
     "learner",
     "live",
+    "load",
     "recommend_policies",
     "selector",
+    "tasks",
 ]
 
 _register_environments()

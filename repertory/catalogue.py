@@ -1,15 +1,28 @@
-"""Names for domains, learners and selectors: what `repertory list` shows and the command line accepts."""
+"""Names for domains, learners and selectors: what `repertory list` shows and the command line accepts.
+
+Other packages add to them by entry points. In their pyproject.toml:
+
+    [project.entry-points."repertory.learners"]
+    my-learner = "my_package:MyLearner"
+
+The object behind `repertory.learners` and `repertory.selectors` is a settings class (a subclass of
+`repertory.settings.Settings` whose instances build the thing when called), or simply the function that builds it;
+behind `repertory.domains` it is a `DomainEntry`, or a function that returns a `Domain`.
+"""
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from repertory.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
 from repertory.domains.cartpole import CartpoleRules, cartpole27, cartpole125
 from repertory.domains.domain import Domain
 from repertory.domains.pocman import PocmanRules, pocman18
-from repertory.errors import unknown
+from repertory.errors import UsageError, unknown
 from repertory.learners.dqn import DQN
 from repertory.learners.drqn import DRQN
 from repertory.learners.ppo import PPO
@@ -29,21 +42,82 @@ class DomainEntry:
     build: Callable[[Any], Domain]
     blocks: int
     block_steps: int
-    """The length of a lifetime in the paper."""
+    """The length of a lifetime in the paper, or a sensible one."""
 
 
-DOMAINS: dict[str, DomainEntry] = {
-    "cartpole27": DomainEntry(CartpoleRules, cartpole27, blocks=675, block_steps=60_000),
-    "cartpole125": DomainEntry(CartpoleRules, cartpole125, blocks=675, block_steps=60_000),
-    "pocman18": DomainEntry(PocmanRules, pocman18, blocks=450, block_steps=200_000),
+PAPER_BLOCKS, PAPER_BLOCK_STEPS = 675, 60_000
+
+BUILT_IN: dict[str, dict[str, Any]] = {
+    "domains": {
+        "cartpole27": DomainEntry(CartpoleRules, cartpole27, PAPER_BLOCKS, PAPER_BLOCK_STEPS),
+        "cartpole125": DomainEntry(CartpoleRules, cartpole125, PAPER_BLOCKS, PAPER_BLOCK_STEPS),
+        "pocman18": DomainEntry(PocmanRules, pocman18, blocks=450, block_steps=200_000),
+    },
+    "learners": {"dqn": DQN, "drqn": DRQN, "ppo": PPO, "prpo": PRPO, "random": Random},
+    "selectors": {
+        "epsilon-greedy": EpsilonGreedy,
+        "ucb1-tuned": UCB1Tuned,
+        "thompson": ThompsonSampling,
+        "sliding-window-ucb": SlidingWindowUCB,
+        "exp3": EXP3,
+        "fixed-partition": FixedPartition,
+        "one-to-one": OneToOne,
+    },
 }
-LEARNERS: dict[str, type[Settings]] = {"dqn": DQN, "drqn": DRQN, "ppo": PPO, "prpo": PRPO, "random": Random}
-SELECTORS: dict[str, type[Settings]] = {
-    "epsilon-greedy": EpsilonGreedy,
-    "ucb1-tuned": UCB1Tuned,
-    "fixed-partition": FixedPartition,
-    "one-to-one": OneToOne,
-}
+
+
+class NoSettings(Settings):
+    """Of something that another package brings as a plain function."""
+
+
+# ----------------------------------------------------------------------------------------------- what there is
+
+
+@cache
+def _entry_points(kind: str) -> dict[str, importlib.metadata.EntryPoint]:
+    found = importlib.metadata.entry_points(group=f"repertory.{kind}")
+    return {point.name: point for point in found if point.name not in BUILT_IN[kind]}
+
+
+def names(kind: str) -> list[str]:
+    """Of all `domains`, `learners` or `selectors`, our own first."""
+    return [*BUILT_IN[kind], *sorted(_entry_points(kind))]
+
+
+@cache
+def find(kind: str, name: str) -> Any:
+    """The entry of a name; what another package brings is imported when first asked for."""
+    if not isinstance(name, str) or name not in names(kind):
+        raise unknown(kind.removesuffix("s"), name, names(kind))
+    if name in BUILT_IN[kind]:
+        return BUILT_IN[kind][name]
+    point = _entry_points(kind)[name]
+    try:
+        entry = point.load()
+    except Exception as error:  # whatever another package's import may raise
+        raise UsageError(f"{name} is brought by {point.value}, which cannot be imported: {error}") from error
+    if kind == "domains" and not isinstance(entry, DomainEntry):
+        return DomainEntry(NoSettings, lambda rules: entry(), PAPER_BLOCKS, PAPER_BLOCK_STEPS)
+    return entry
+
+
+def settings_class(kind: str, name: str) -> type[Settings]:
+    """What can be set of an entry."""
+    entry = find(kind, name)
+    if isinstance(entry, DomainEntry):
+        return entry.rules
+    return entry if isinstance(entry, type) and issubclass(entry, Settings) else NoSettings
+
+
+def lengths(domain_name: str) -> tuple[int, int]:
+    """Blocks of a lifetime and steps of a block, as the paper has them on a domain or, for others, on Cartpole."""
+    if domain_name not in names("domains"):
+        return PAPER_BLOCKS, PAPER_BLOCK_STEPS
+    entry = find("domains", domain_name)
+    return entry.blocks, entry.block_steps
+
+
+# ------------------------------------------------------------------------------------------- building by name
 
 
 def domain(name: str, profile: str = "text", **changes: Any) -> Domain:
@@ -69,37 +143,43 @@ def selector(name: str, profile: str = "text", **changes: Any) -> MakeSelector:
 
 
 def build_domain(name: str, profile: str, changes: Mapping[str, Any]) -> Domain:
-    entry = _find("domain", name, DOMAINS)
+    entry = find("domains", name)
+    if "tasks" in changes and entry.rules is NoSettings:  # what a list of tasks says of itself is no setting
+        changes = {key: value for key, value in changes.items() if key != "tasks"}
     return entry.build(with_profile(entry.rules, profile).replace_from_text(changes))
 
 
 def build_learner(name: str, profile: str, changes: Mapping[str, Any]) -> MakeLearner:
-    return with_profile(_find("learner", name, LEARNERS), profile).replace_from_text(changes)
+    return _build("learners", name, profile, changes, "")
 
 
 def build_selector(name: str, profile: str, changes: Mapping[str, Any], domain_name: str = "") -> MakeSelector:
-    return with_profile(_find("selector", name, SELECTORS), profile, domain_name).replace_from_text(changes)
+    return _build("selectors", name, profile, changes, domain_name)
+
+
+def _build(kind: str, name: str, profile: str, changes: Mapping[str, Any], domain_name: str) -> Any:
+    settings = settings_class(kind, name)
+    configured = with_profile(settings, profile, domain_name).replace_from_text(changes)
+    return find(kind, name) if settings is NoSettings else configured
 
 
 def all_settings() -> dict[str, type[Settings]]:
-    """Every settings class with the names it goes by: `{"cartpole125, cartpole27": CartpoleRules, ...}`."""
+    """Every built-in settings class with the names it goes by: `{"cartpole27, cartpole125": CartpoleRules, ...}`."""
     classes: dict[type[Settings], list[str]] = {}
-    named = {name: entry.rules for name, entry in DOMAINS.items()} | LEARNERS | SELECTORS
-    for name, settings_class in named.items():
-        classes.setdefault(settings_class, []).append(name)
-    return {", ".join(names): settings_class for settings_class, names in classes.items()}
+    for kind, entries in BUILT_IN.items():
+        for name in entries:
+            classes.setdefault(settings_class(kind, name), []).append(name)
+    return {", ".join(group): settings for settings, group in classes.items()}
 
 
 def name_of(component: object) -> str:
     """The name of a component in the catalogue, or else of its class or function."""
-    for names in (LEARNERS, SELECTORS):
-        for name, settings_class in names.items():
-            if type(component) is settings_class:
+    for kind in ("learners", "selectors"):
+        for name, entry in BUILT_IN[kind].items():
+            if type(component) is entry:
+                return name
+        for name in _entry_points(kind):
+            entry = find(kind, name)
+            if component is entry or type(component) is entry:
                 return name
     return getattr(component, "__qualname__", type(component).__qualname__)
-
-
-def _find(kind: str, name: str, entries: dict[str, Any]) -> Any:
-    if not isinstance(name, str) or name not in entries:
-        raise unknown(kind, name, entries)
-    return entries[name]

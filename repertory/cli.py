@@ -128,6 +128,29 @@ def reproduce(
         raise typer.Exit(STOPPED_STATUS)
 
 
+@app.command()
+def report(
+    results: Annotated[Path, typer.Argument(help="A folder of runs, as 'repertory reproduce' leaves.")],
+    out: Annotated[Path, typer.Option(help="Folder for the page, its figures and its tables.")] = Path("report"),
+) -> None:
+    """One page with all tables and figures, the paper's beside ours; works on unfinished sweeps too."""
+    from repertory.report.session import report_in_console
+
+    report_in_console(results, out, console())
+
+
+@app.command()
+def dashboard(
+    results: Annotated[Path, typer.Argument(help="A folder of runs, under way or finished.")],
+    port: Annotated[int, typer.Option(help="0 for any that is free.")] = 8765,
+) -> None:
+    """The same page, served on this machine alone and refreshed while runs go on."""
+    from repertory.report.dashboard import serve
+
+    screen = console()
+    serve(results, port, lambda text: screen.print(text, soft_wrap=True))
+
+
 LISTS = ("domains", "learners", "selectors", "profiles", "experiments")
 
 
@@ -149,16 +172,9 @@ def list_(
     if what == "experiments":
         screen.print(experiments_table() if name is None else experiment_table(name))
         return
-    entries = {
-        "domains": {key: entry.rules for key, entry in catalogue.DOMAINS.items()},
-        "learners": catalogue.LEARNERS,
-        "selectors": catalogue.SELECTORS,
-    }[what]
     if name is None:
-        for key in entries:
+        for key in catalogue.names(what):
             screen.print(key)
         screen.print(f"\nSettings of one: repertory list {what} NAME", style="dim")
         return
-    if name not in entries:
-        raise unknown(what.removesuffix("s"), name, entries)
-    screen.print(settings_table(entries[name]))
+    screen.print(settings_table(catalogue.settings_class(what, name)))

@@ -15,6 +15,10 @@ class RunStopped(Exception):
     command prints the message and exits with status 1; what was lived so far is kept."""
 
 
+class EpisodeFault(RunStopped):
+    """An environment or a learner did what it must not, in the middle of an episode; the message says where."""
+
+
 def unknown(kind: str, given: object, valid: Iterable[str]) -> UsageError:
     """`unknown learner 'dnq'; did you mean 'dqn'? Valid: dqn, ppo`."""
     names = sorted(valid)

@@ -6,6 +6,7 @@ by one policy of a fixed library, which the selector picks and which acts and le
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from repertory.domains.domain import Domain
-from repertory.episode import EpisodePlayer
+from repertory.episode import EpisodePlayer, Outcome
+from repertory.errors import EpisodeFault
 from repertory.record import BlockTally, block_table
 from repertory.seeds import generator
 
@@ -60,6 +62,7 @@ class Lifetime:
         self.rows: list[dict[str, Any]] = []
         self._tally: BlockTally | None = None
         """The running block, if one has begun."""
+        self._task_names = domain.task_names
         self._player = EpisodePlayer(domain)
         self._select_rng = generator(seed, "select", run)
         self._env_rng = generator(seed, "env", run)
@@ -89,11 +92,22 @@ class Lifetime:
         while tally.steps < self.block_steps:
             policy = self.selector.select(tally.task, self._select_rng)
             episode_seed = int(self._env_rng.integers(EPISODE_SEEDS))
-            outcome = self._player.play(tally.task, self.policies[policy], episode_seed)
+            outcome = self._play(tally, policy, episode_seed)
             self.selector.update(tally.task, policy, outcome.total_reward, outcome.steps)
             tally.add(policy, outcome.total_reward, outcome.steps)
             for monitor in monitors:
                 monitor.episode_ended(tally)
+
+    def _play(self, tally: BlockTally, policy: int, episode_seed: int) -> Outcome:
+        """One episode; what goes wrong in it is told with the task and the policy."""
+        where = f"task {tally.task} ({self._task_names[tally.task]}), policy {policy}, block {tally.block}"
+        try:
+            outcome = self._player.play(tally.task, self.policies[policy], episode_seed)
+        except EpisodeFault as fault:
+            raise EpisodeFault(f"{where}: {fault}") from fault.__cause__
+        if not math.isfinite(outcome.total_reward):
+            raise EpisodeFault(f"{where}: an episode of {outcome.steps} steps gave a return that is no finite number")
+        return outcome
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Everything that decides what is still to come, between two episodes: arrays by name, and plain values."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import gymnasium
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from repertory import metrics
 
 if TYPE_CHECKING:
     from repertory.learners.protocol import Learner
+    from repertory.library import Library
     from repertory.selectors import Selector
 
 LAST_EPISODES = 10
@@ -95,6 +98,7 @@ class Record:
     settings: dict[str, Any]
     policies: list[Learner]
     selector: Selector
+    observation_space: gymnasium.Space
 
     @property
     def lifetime_score(self) -> float:
@@ -106,10 +110,31 @@ class Record:
         """Mean score of the last ten blocks."""
         return metrics.final_score(self.blocks, self.settings["score"])
 
+    def library(self) -> Library:
+        """The policies, and which of them plays which task by now."""
+        from repertory.library import library_of
+
+        return library_of(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the library to a file that `repertory.load` reads."""
+        self.library().save(path)
+
     def plays(self) -> NDArray[np.int64]:
         """Episodes by (task, policy)."""
         n_tasks = len(self.settings["task_names"])
         return plays_by_task(self.blocks, n_tasks)
+
+
+RECENT_BLOCKS = 3
+"""How many last blocks of a task tell which policies it uses by now."""
+
+
+def recent_shares(blocks: pd.DataFrame, n_tasks: int) -> NDArray[np.float64]:
+    """Share of each policy in each task's last blocks: (task, policy), NaN for tasks that never came."""
+    plays = plays_by_task(blocks.groupby("task").tail(RECENT_BLOCKS), n_tasks).astype(float)
+    totals = plays.sum(axis=1, keepdims=True)
+    return np.divide(plays, totals, out=np.full_like(plays, np.nan), where=totals > 0)
 
 
 def policy_columns(blocks: pd.DataFrame) -> list[str]:

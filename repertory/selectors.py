@@ -164,10 +164,10 @@ class EpsilonGreedySelector:
         self._averages.update(task, policy, total_reward, steps)
 
     def state_dict(self) -> State:
-        return _copies(self._averages.arrays())
+        return copies(self._averages.arrays())
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        _fill(self._averages.arrays(), state)
+        fill(self._averages.arrays(), state)
 
 
 class UCB1TunedSelector:
@@ -224,10 +224,10 @@ class UCB1TunedSelector:
         return {**self._averages.arrays(), **statistics}
 
     def state_dict(self) -> State:
-        return _copies(self._arrays())
+        return copies(self._arrays())
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        _fill(self._arrays(), state)
+        fill(self._arrays(), state)
 
 
 class FixedSelector:
@@ -246,7 +246,7 @@ class FixedSelector:
         return {"policy_of_task": self.policy_of_task.copy()}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        _fill({"policy_of_task": self.policy_of_task}, state)
+        fill({"policy_of_task": self.policy_of_task}, state)
 
 
 def argmax_random_tie(values: NDArray[np.float64], rng: np.random.Generator) -> int:
@@ -255,10 +255,10 @@ def argmax_random_tie(values: NDArray[np.float64], rng: np.random.Generator) -> 
     return int(best[0]) if best.size == 1 else int(best[int(rng.random() * best.size)])
 
 
-def _copies(arrays: Mapping[str, NDArray[Any]]) -> State:
+def copies(arrays: Mapping[str, NDArray[Any]]) -> State:
     return {name: array.copy() for name, array in arrays.items()}
 
 
-def _fill(arrays: Mapping[str, NDArray[Any]], state: Mapping[str, NDArray[Any]]) -> None:
+def fill(arrays: Mapping[str, NDArray[Any]], state: Mapping[str, NDArray[Any]]) -> None:
     for name, array in arrays.items():
         array[...] = state[name]

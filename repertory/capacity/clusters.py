@@ -78,7 +78,8 @@ class EndWatcher(CompiledPolicy):
         if domain.end_feature is not None:
             for name in ("feature", "cause", "limit"):
                 policy[name] = getattr(domain.end_feature, name)
-        super().__init__(Arrays(policy), observation_size("Random", domain.observation_space), actions)
+        space = domain.observation_space
+        super().__init__(Arrays(policy), observation_size("Random", space), actions, space)
 
 
 def task_signatures(domain: Domain, steps: int = STEPS, seed: int = 0) -> pd.DataFrame:

@@ -111,6 +111,13 @@ class Domain:
         """
         return len({self._trajectory(task, steps) for task in range(self.n_tasks)})
 
+    def identical_tasks(self, steps: int = 2000) -> list[tuple[int, ...]]:
+        """Groups of two or more tasks that do not differ, found as by `distinct_tasks`."""
+        groups: dict[bytes, list[int]] = {}
+        for task in range(self.n_tasks):
+            groups.setdefault(self._trajectory(task, steps), []).append(task)
+        return [tuple(group) for group in groups.values() if len(group) > 1]
+
     def _trajectory(self, task: int, steps: int) -> bytes:
         """Everything that a learner could see of a task under a fixed sequence of seeds and actions."""
         env = self.env(task)

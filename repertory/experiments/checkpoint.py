@@ -34,6 +34,20 @@ class DamagedCheckpoint(Exception):
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Replace the checkpoint at `path`; the old one becomes `previous_path(path)`."""
+    temporary = _write_part(path, checkpoint)
+    if path.exists():
+        os.replace(path, previous_path(path))
+    os.replace(temporary, path)
+    _flush_folder(path.parent)
+
+
+def write_file(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a file of the same kind that has no predecessor to keep."""
+    os.replace(_write_part(path, checkpoint), path)
+
+
+def _write_part(path: Path, checkpoint: Checkpoint) -> Path:
+    """Under a temporary name, flushed, read back and compared."""
     temporary = path.with_name(path.name + ".part")
     try:
         with temporary.open("wb") as file:
@@ -44,10 +58,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    if path.exists():
-        os.replace(path, previous_path(path))
-    os.replace(temporary, path)
-    _flush_folder(path.parent)
+    return temporary
 
 
 def read_checkpoint(path: Path) -> Checkpoint:

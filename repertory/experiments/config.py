@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from repertory import catalogue
+from repertory.domains.domain import Domain
 from repertory.errors import UsageError, unknown
 from repertory.experiments.plan import Plan, make_plan
+from repertory.learners.protocol import MakeLearner
 
 COMPONENTS = ("domain", "learner", "selector")
 RUN_KEYS = ("domain", "learner", "selector", "policies", "blocks", "block_steps", "run", "seed", "profile", "task")
@@ -87,6 +89,19 @@ def plan_from_names(run: dict[str, Any], sections: Mapping[str, Mapping[str, Any
 def plan_from_settings(settings: Mapping[str, Any]) -> Plan:
     """The plan that a run's settings describe, if all its components are in the catalogue."""
     return plan_from_names(*names_and_changes(settings))
+
+
+def build_components(
+    settings: Mapping[str, Any], domain: Any = None, learner: Any = None
+) -> tuple[Domain, MakeLearner]:
+    """The domain and the learner that a run's settings describe, but for those that are given."""
+    profile = settings["profile"]
+    changes = {part: {k: v for k, v in settings[part].items() if k != "name"} for part in ("domain", "learner")}
+    if domain is None:
+        domain = catalogue.build_domain(settings["domain"]["name"], profile, changes["domain"])
+    if learner is None:
+        learner = catalogue.build_learner(settings["learner"]["name"], profile, changes["learner"])
+    return domain, learner
 
 
 def names_and_changes(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Sections]:

@@ -60,7 +60,7 @@ class RunFolder:
     def claim(self, settings: dict[str, Any], is_described: bool = True) -> None:
         """Make the folder this run's, or fail if it is another's; nothing in it is overwritten then.
 
-        A run whose components are the user's own code is not told apart by its settings, so its folder must be new.
+        A run with a component that its settings cannot tell from others (code that cannot be read) needs a new folder.
         """
         settings = plain(settings)
         try:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from repertory import catalogue
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
+from repertory.experiments.description import described, is_described
 from repertory.learners.protocol import MakeLearner
 from repertory.lifetime import Lifetime
 from repertory.profiles import check_profile
@@ -70,15 +71,15 @@ class Plan:
 
     @property
     def is_described(self) -> bool:
-        """Whether `settings` tells this plan from all others: not if a component is the user's own code."""
-        return isinstance(self.learner, Settings) and isinstance(self.selector, Settings)
+        """Whether `settings` tells this plan from all others: not if a component is code that cannot be read."""
+        return is_described(self.learner) and is_described(self.selector)
 
     def settings(self) -> dict[str, Any]:
         """For the record of the run: plain values only."""
         return {
             "domain": {"name": self.domain.name, **self.domain.settings},
-            "learner": _described(self.learner),
-            "selector": _described(self.selector),
+            "learner": described(self.learner),
+            "selector": described(self.selector),
             "policies": self.policies,
             "blocks": self.blocks,
             "block_steps": self.block_steps,
@@ -89,11 +90,6 @@ class Plan:
             "score": self.domain.score,
             "task_names": list(self.domain.task_names),
         }
-
-
-def _described(component: object) -> dict[str, Any]:
-    fields = component.as_dict() if isinstance(component, Settings) else {}
-    return {"name": catalogue.name_of(component), **fields}
 
 
 def make_plan(
@@ -120,15 +116,17 @@ def make_plan(
         if isinstance(component, type) and issubclass(component, Settings):
             raise UsageError(f"{component.__name__} is a class; give {component.__name__}()")
     if not isinstance(domain, Domain):
-        raise UsageError(f"domain is {domain!r}; valid: a repertory.Domain, or a name: {', '.join(catalogue.DOMAINS)}")
-    paper = catalogue.DOMAINS.get(domain.name, catalogue.DOMAINS["cartpole27"])
+        raise UsageError(
+            f"domain is {domain!r}; valid: a repertory.Domain, or a name: {', '.join(catalogue.names('domains'))}"
+        )
+    paper_blocks, paper_block_steps = catalogue.lengths(domain.name)
     return Plan(
         domain=domain,
         learner=learner,
         selector=selector,
         policies=_plain_integer(policies),
-        blocks=_plain_integer(paper.blocks if blocks is None else blocks),
-        block_steps=_plain_integer(paper.block_steps if block_steps is None else block_steps),
+        blocks=_plain_integer(paper_blocks if blocks is None else blocks),
+        block_steps=_plain_integer(paper_block_steps if block_steps is None else block_steps),
         seed=_plain_integer(seed),
         run=_plain_integer(run),
         profile=profile,

@@ -80,7 +80,8 @@ def live_plan(
 
 
 def _record(plan: Plan, lifetime: Lifetime) -> Record:
-    return Record(lifetime.blocks, plan.settings(), lifetime.policies, lifetime.selector)
+    space = plan.domain.observation_space
+    return Record(lifetime.blocks, plan.settings(), lifetime.policies, lifetime.selector, space)
 
 
 def _live_in_folder(

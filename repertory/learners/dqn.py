@@ -336,7 +336,7 @@ class DQNLearner(CompiledPolicy):
         policy["weights"] = policy["target_weights"] = weights
         policy["stream"] = new_stream(seed)
         policy["cursor"] = self._new_cursor()
-        super().__init__(Arrays(policy, self._new_replay()), self.shape.inputs, actions)
+        super().__init__(Arrays(policy, self._new_replay()), self.shape.inputs, actions, observation_space)
 
     def begin_task(self, task: int) -> None:
         """Under task matching, put the task's own memory in the place of the last task's."""

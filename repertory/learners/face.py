@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.handle import pack
 from repertory.learners.protocol import LearnerKernels
+from repertory.learners.spaces import encoder
 
 
 class CompiledPolicy:
@@ -23,11 +25,12 @@ class CompiledPolicy:
     state_fields: ClassVar[tuple[str, ...]]
     """The fields of `policy` that decide its future; the rest are settings and scratch space."""
 
-    def __init__(self, arrays: Any, inputs: int, actions: int) -> None:
+    def __init__(self, arrays: Any, inputs: int, actions: int, observation_space: gymnasium.Space) -> None:
         self.arrays = arrays
         self.handle = pack(arrays)
         self.inputs = inputs
         self.actions = actions
+        self._encode = encoder(observation_space)
 
     @property
     def policy(self) -> Any:
@@ -62,7 +65,7 @@ class CompiledPolicy:
         )
 
     def _checked(self, observation: Any) -> NDArray[np.float32]:
-        vector = np.ascontiguousarray(observation, np.float32)
+        vector = np.ascontiguousarray(self._encode(observation) if self._encode else observation, np.float32)
         if vector.shape != (self.inputs,):
             raise ValueError(f"an observation has shape {vector.shape}; this policy was built for ({self.inputs},)")
         return vector

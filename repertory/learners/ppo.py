@@ -376,10 +376,17 @@ class PPOLearner(CompiledPolicy):
         inputs, actions = observation_size("PPO", observation_space), action_count("PPO", action_space)
         self.shape = NetworkShape(inputs, *settings.net_arch, actions + 1)
         weights = glorot_uniform(self.shape, np.random.default_rng(seed), heads=(actions, 1))
-        self._build(settings, policy_layout(self.shape, settings.n_steps, settings.batch_size), weights, actions, seed)
+        layout = policy_layout(self.shape, settings.n_steps, settings.batch_size)
+        self._build(settings, layout, weights, observation_space, actions, seed)
 
     def _build(
-        self, settings: PPO, policy_layout: np.dtype[Any], weights: NDArray[np.float32], actions: int, seed: int
+        self,
+        settings: PPO,
+        policy_layout: np.dtype[Any],
+        weights: NDArray[np.float32],
+        observation_space: gymnasium.Space,
+        actions: int,
+        seed: int,
     ) -> None:
         """What does not depend on the network."""
         self.settings = settings
@@ -393,7 +400,7 @@ class PPOLearner(CompiledPolicy):
         policy["learns_returns"] = settings.value_target == "return"
         policy["weights"] = weights
         policy["stream"] = new_stream(seed)
-        super().__init__(Arrays(policy), self.shape.inputs, actions)
+        super().__init__(Arrays(policy), self.shape.inputs, actions, observation_space)
 
     def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of the actions and, last, the value, for each row of observations."""

@@ -317,7 +317,7 @@ class PRPOLearner(PPOLearner):
         self.shape = RecurrentShape(inputs, *settings.net_arch, actions + 1)
         weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed), heads=(actions, 1))
         layout = policy_layout(self.shape, settings.n_steps, settings.batch_size, settings.window)
-        self._build(settings, layout, weights, actions, seed)
+        self._build(settings, layout, weights, observation_space, actions, seed)
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         super().load_state_dict(state)

@@ -76,7 +76,7 @@ class RandomLearner(CompiledPolicy):
         policy = allocate(POLICY_LAYOUT)
         policy["stream"] = new_stream(seed)
         policy["actions"] = actions
-        super().__init__(Arrays(policy), observation_size("Random", observation_space), actions)
+        super().__init__(Arrays(policy), observation_size("Random", observation_space), actions, observation_space)
 
     def is_finite(self) -> bool:
         return True

@@ -1,18 +1,32 @@
-"""What the built-in learners can take: vectors to observe, a finite set of actions."""
+"""What the built-in learners can take: observations that can be written as vectors, a finite set of actions."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import gymnasium
-import numpy as np
 
 from repertory.domains.spaces import TwoValued
 from repertory.errors import UsageError
 
+FLAT = (gymnasium.spaces.Box, gymnasium.spaces.Discrete, gymnasium.spaces.MultiDiscrete, gymnasium.spaces.MultiBinary)
+"""Spaces whose elements can be written as a vector: numbers as they are, choices one-hot."""
+
 
 def observation_size(learner: str, space: gymnasium.Space) -> int:
-    if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
-        raise UsageError(f"{learner} observes vectors; this domain's observation space is {space}")
-    return int(np.prod(space.shape))
+    """Features of an observation once it is a vector."""
+    if not isinstance(space, FLAT):
+        raise UsageError(f"{learner} observes numbers or choices; this domain's observation space is {space}")
+    return int(gymnasium.spaces.flatdim(space))
+
+
+def encoder(space: gymnasium.Space) -> Callable[[Any], Any] | None:
+    """What turns an observation into a vector; None where it is one."""
+    if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1:
+        return None
+    return functools.partial(gymnasium.spaces.flatten, space)
 
 
 def action_count(learner: str, space: gymnasium.Space) -> int:

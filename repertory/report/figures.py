@@ -11,8 +11,8 @@ import pandas as pd
 
 from repertory.experiments.folder import RunFolder
 from repertory.metrics import block_scores
-from repertory.record import Record
-from repertory.report.summary import RECENT_BLOCKS, development, recent_shares
+from repertory.record import RECENT_BLOCKS, Record, recent_shares
+from repertory.report.summary import development
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

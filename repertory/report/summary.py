@@ -8,10 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repertory.record import plays_by_task, policy_columns
-
-RECENT_BLOCKS = 3
-"""How many last blocks of a task tell which policies it uses by now."""
+from repertory.record import policy_columns, recent_shares
 
 
 class PolicyShare(NamedTuple):
@@ -22,13 +19,6 @@ class PolicyShare(NamedTuple):
     """Share of all episodes of the lifetime."""
     tasks: tuple[int, ...]
     """Tasks of whose recent episodes it plays the most."""
-
-
-def recent_shares(blocks: pd.DataFrame, n_tasks: int) -> NDArray[np.float64]:
-    """Share of each policy in each task's last blocks: (task, policy), NaN for tasks that never came."""
-    plays = plays_by_task(blocks.groupby("task").tail(RECENT_BLOCKS), n_tasks).astype(float)
-    totals = plays.sum(axis=1, keepdims=True)
-    return np.divide(plays, totals, out=np.full_like(plays, np.nan), where=totals > 0)
 
 
 def policy_shares(blocks: pd.DataFrame, n_tasks: int) -> list[PolicyShare]:

@@ -1,0 +1,108 @@
+"""`repertory.tasks`: a domain from any list of Gymnasium environments."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+
+from repertory.domains.domain import Domain
+from repertory.errors import UsageError
+
+TaskSpec = str | tuple[str, Mapping[str, Any]] | Callable[[], gymnasium.Env]
+"""An id, an id with keyword arguments, or anything that makes an environment when called."""
+CHECKED_STEPS = 200
+
+
+def tasks(
+    specs: Sequence[TaskSpec],
+    *,
+    name: str = "tasks",
+    names: Sequence[str] | None = None,
+    score: str = "mean return",
+    check: bool = True,
+) -> Domain:
+    """A domain whose tasks are the given environments, which must share their spaces.
+
+    >>> domain = tasks(["CartPole-v1", ("CartPole-v1", {"sutton_barto_reward": True})])
+    >>> domain.n_tasks
+    2
+
+    With `check`, every environment is made once, its spaces are compared with the first one's, and two tasks that
+    behave alike over a few hundred random steps are warned about: they take the place of one.
+    """
+    if isinstance(specs, (str, bytes)) or not isinstance(specs, Sequence) or not specs:
+        raise UsageError(
+            f"tasks are {specs!r}; valid: a list of ids, (id, kwargs) or functions that make an environment"
+        )
+    makers = [_maker(place, spec) for place, spec in enumerate(specs)]
+    found = tuple(names) if names is not None else _distinct([_name(spec) for spec in specs])
+    if len(found) != len(specs) or len(set(found)) != len(found):
+        raise UsageError(f"names are {list(found)}; valid: {len(specs)} different ones, one for each task")
+    domain = Domain(
+        name=name,
+        task_names=tuple(str(task) for task in found),
+        make_env=lambda task: makers[task](),
+        settings={"tasks": [_description(spec) for spec in specs]},
+        score=score,
+    )
+    if check:
+        _check(domain)
+    return domain
+
+
+def _maker(place: int, spec: Any) -> Callable[[], gymnasium.Env]:
+    if isinstance(spec, str):
+        return functools.partial(_make, place, spec, {})
+    if isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[0], str) and isinstance(spec[1], Mapping):
+        return functools.partial(_make, place, spec[0], dict(spec[1]))
+    if callable(spec):
+        return spec
+    raise UsageError(f"task {place} is {spec!r}; valid: an id, (id, kwargs) or a function that makes an environment")
+
+
+def _make(place: int, name: str, options: dict[str, Any]) -> gymnasium.Env:
+    try:
+        return gymnasium.make(name, **options)
+    except (gymnasium.error.Error, TypeError) as error:
+        text = " ".join(str(error).split())
+        raise UsageError(f"task {place}, {name} with {options}, cannot be made: {text}") from error
+
+
+def _name(spec: Any) -> str:
+    if isinstance(spec, str):
+        return spec
+    if isinstance(spec, tuple):
+        options = ", ".join(f"{key}={value}" for key, value in spec[1].items())
+        return f"{spec[0]} ({options})" if options else spec[0]
+    if isinstance(spec, functools.partial):
+        options = ", ".join([*(str(value) for value in spec.args), *(f"{k}={v}" for k, v in spec.keywords.items())])
+        return f"{_name(spec.func)} ({options})"
+    return str(getattr(spec, "__name__", type(spec).__name__))
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    """Equal names get numbers."""
+    if len(set(names)) == len(names):
+        return tuple(names)
+    return tuple(f"{place}: {name}" for place, name in enumerate(names))
+
+
+def _description(spec: Any) -> str:
+    """For the record of a run: tells one list of tasks from another."""
+    return _name(spec)
+
+
+def _check(domain: Domain) -> None:
+    for task in range(domain.n_tasks):
+        env = domain.env(task)
+        if not isinstance(env, gymnasium.Env):
+            raise UsageError(f"task {task} makes a {type(env).__name__}; valid: a Gymnasium environment")
+        domain.check_spaces(task, env)
+        env.close()
+    for alike in domain.identical_tasks(CHECKED_STEPS):
+        listed = ", ".join(f"{task} ({domain.task_names[task]})" for task in alike)
+        warnings.warn(f"tasks {listed} behave alike over {CHECKED_STEPS} random steps", stacklevel=3)

@@ -1,0 +1,162 @@
+"""A trained library as a thing to keep: its policies, and which of them to use for which task.
+
+    record.save("nine.npz")
+    library = repertory.load("nine.npz")
+    action = library.policy_for(task=5).predict(observation)
+
+The file holds arrays and JSON, no code: loading a stranger's file runs nothing of theirs. Of the built-in learners it
+keeps what acting needs, the weights; memories for further learning are in a run folder's checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from repertory.errors import UsageError
+from repertory.experiments.checkpoint import Checkpoint, DamagedCheckpoint, read_checkpoint, write_file
+from repertory.experiments.config import build_components
+from repertory.learners.dqn import DQN
+from repertory.learners.face import CompiledPolicy
+from repertory.learners.spaces import encoder
+from repertory.record import Record, recent_shares
+
+KIND = "repertory library"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One policy of a library, to act with."""
+
+    number: int
+    learner: Any
+    observation_space: gymnasium.Space
+
+    def predict(self, observation: Any) -> Any:
+        """The action the policy thinks best.
+
+        For a policy that looks back (DRQN, PRPO), `observation` is one observation or the last few in a row, oldest
+        first: (steps, features).
+        """
+        probabilities = self.action_probabilities(observation)
+        return int(np.argmax(probabilities))
+
+    def action_probabilities(self, observation: Any) -> NDArray[np.float64]:
+        """The probability of each action, as it would explore."""
+        encode = encoder(self.observation_space) if isinstance(self.learner, CompiledPolicy) else None
+        row = np.asarray(observation if encode is None else encode(observation), np.float32)
+        return np.asarray(self.learner.action_probabilities(row[None]))[0]
+
+
+class Library:
+    """Policies and the task-to-policy map that a lifetime came to."""
+
+    def __init__(
+        self, policies: Sequence[Policy], assignment: NDArray[np.float64], settings: Mapping[str, Any]
+    ) -> None:
+        self.policies = list(policies)
+        self.assignment = assignment
+        """(task, policy): the share of the task's last episodes that the policy played; NaN for tasks never met."""
+        self.settings = dict(settings)
+
+    @property
+    def task_names(self) -> list[str]:
+        return list(self.settings["task_names"])
+
+    def policy_for(self, task: int | str) -> Policy:
+        """The policy that plays a task, by number or name."""
+        number = self._task(task)
+        shares = self.assignment[number]
+        if np.isnan(shares).any():
+            raise UsageError(f"task {number} never came in this library's lifetime; choose one of `policies`")
+        return self.policies[int(shares.argmax())]
+
+    def _task(self, task: int | str) -> int:
+        if isinstance(task, str):
+            if task not in self.task_names:
+                raise UsageError(f"unknown task '{task}'; valid: {', '.join(self.task_names[:5])}, ...")
+            return self.task_names.index(task)
+        if not 0 <= task < len(self.task_names):
+            raise UsageError(f"task {task} does not exist; valid: 0 to {len(self.task_names) - 1}")
+        return int(task)
+
+    def table(self) -> pd.DataFrame:
+        """A row per task: its name, the policy that plays it (-1: it never came) and its share there."""
+        met = ~np.isnan(self.assignment).any(axis=1)
+        best = np.where(met, np.nan_to_num(self.assignment).argmax(axis=1), -1)
+        shares = np.where(met, np.nan_to_num(self.assignment).max(axis=1), np.nan)
+        return pd.DataFrame({"task": self.task_names, "policy": best, "share": shares})
+
+    def save(self, path: str | Path) -> None:
+        arrays = {"assignment": self.assignment}
+        for policy in self.policies:
+            arrays |= {f"policy {policy.number}/{name}": array for name, array in acting_state(policy.learner).items()}
+        values = {"kind": KIND, "settings": self.settings, "count": len(self.policies)}
+        try:
+            write_file(Path(path), Checkpoint(arrays, values))
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}; choose another path") from None
+
+    def __repr__(self) -> str:
+        domain = self.settings["domain"]["name"]
+        return f"Library of {len(self.policies)} policies for {len(self.task_names)} tasks of {domain}"
+
+
+def library_of(record: Record) -> Library:
+    """The library at the end of a lifetime."""
+    policies = [Policy(number, learner, record.observation_space) for number, learner in enumerate(record.policies)]
+    return Library(policies, recent_shares(record.blocks, len(record.settings["task_names"])), record.settings)
+
+
+def acting_state(learner: Any) -> dict[str, NDArray[Any]]:
+    """What a policy needs to act: the weights of a built-in one, all of another."""
+    if isinstance(learner, CompiledPolicy):
+        names = learner.policy.dtype.names or ()
+        return {"weights": np.array(learner.policy["weights"])} if "weights" in names else {}
+    if not hasattr(learner, "state_dict"):
+        raise UsageError(f"a {type(learner).__name__} has no state_dict, so its library cannot be saved")
+    return dict(learner.state_dict())
+
+
+def load(path: str | Path, domain: Any = None, learner: Any = None) -> Library:
+    """A library that `record.save` or `library.save` wrote.
+
+    `domain` and `learner` are needed only where they are not in the catalogue: the user's own, as given to `live`.
+    """
+    file = Path(path)
+    try:
+        content = read_checkpoint(file)
+    except (FileNotFoundError, IsADirectoryError):
+        raise UsageError(f"{file} is no file; valid: one that record.save(...) wrote") from None
+    except DamagedCheckpoint as damage:
+        raise UsageError(f"{damage}; valid: a file that record.save(...) wrote") from None
+    if content.values.get("kind") != KIND:
+        raise UsageError(f"{file} is no library; valid: a file that record.save(...) wrote")
+    settings = content.values["settings"]
+    made_domain, make_learner = build_components(settings, domain, learner)
+    if isinstance(make_learner, DQN):  # what only acts needs hardly any memory
+        make_learner = make_learner.replace(buffer_size=make_learner.batch_size, protected=0)
+    policies = []
+    for number in range(int(content.values["count"])):
+        built = make_learner(made_domain.observation_space, made_domain.action_space, 0)
+        prefix = f"policy {number}/"
+        state = {name.removeprefix(prefix): a for name, a in content.arrays.items() if name.startswith(prefix)}
+        _restore(built, state, file)
+        policies.append(Policy(number, built, made_domain.observation_space))
+    return Library(policies, content.arrays["assignment"], settings)
+
+
+def _restore(learner: Any, state: dict[str, NDArray[Any]], file: Path) -> None:
+    if not isinstance(learner, CompiledPolicy):
+        learner.load_state_dict(state)
+    elif state:
+        if state["weights"].shape != learner.policy["weights"].shape:
+            raise UsageError(f"{file} has policies of another shape than its settings say; it was altered")
+        learner.policy["weights"][:] = state["weights"]

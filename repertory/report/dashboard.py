@@ -1,0 +1,111 @@
+"""`repertory dashboard`: the report page, served on this machine alone and refreshed while runs go on.
+
+Read-only: it answers GET for the page and its data, writes nothing, and listens on 127.0.0.1.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from repertory.errors import UsageError
+from repertory.experiments.results import read_results
+from repertory.report.page import render
+from repertory.report.page_data import page_data
+
+ADDRESS = "127.0.0.1"
+REFRESH = 3.0
+"""Seconds between two looks of the page."""
+
+
+class DashboardServer(ThreadingHTTPServer):
+    """Serves what is in a folder of results now."""
+
+    daemon_threads = True
+
+    def __init__(self, path: Path, port: int, refresh: float = REFRESH) -> None:
+        read_results(path)  # fails here, not in the browser
+        self.refresh = refresh
+        self._path = path
+        self._lock = threading.Lock()
+        self._state: Any = None
+        self._data = ""
+        try:
+            super().__init__((ADDRESS, port), _Handler)
+        except (OSError, OverflowError) as error:
+            raise UsageError(f"cannot listen on port {port} ({error}); choose another --port, or 0 for any") from None
+
+    @property
+    def url(self) -> str:
+        return f"http://{ADDRESS}:{self.server_address[1]}/"
+
+    def data(self) -> str:
+        """The page's data as JSON; found anew only when a run has changed."""
+        with self._lock:
+            state = _fingerprint(self._path)
+            if state != self._state:
+                try:
+                    self._data = json.dumps(page_data(read_results(self._path), with_libraries=False), allow_nan=False)
+                    self._state = state
+                except UsageError:  # a file is being replaced; the next look will find it
+                    if not self._data:
+                        raise
+            return self._data
+
+
+def _fingerprint(path: Path) -> Any:
+    files = [*path.rglob("blocks.parquet"), *path.rglob("done"), *path.rglob("run.json")]
+    stamps = []
+    for file in sorted(files):
+        try:
+            stamps.append((str(file), file.stat().st_mtime_ns))
+        except FileNotFoundError:
+            continue
+    return stamps
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: DashboardServer
+    server_version = "repertory"
+
+    def do_GET(self) -> None:
+        path = self.path.split("?", 1)[0]
+        if self.headers.get("Host", "").split(":")[0] not in (ADDRESS, "localhost"):
+            self.send_error(403)  # a page from elsewhere that gave this address another name
+        elif path in ("/", "/index.html"):
+            page = render(json.loads(self.server.data()), live_every=self.server.refresh)
+            self._answer(page.encode(), "text/html; charset=utf-8")
+        elif path == "/data.json":
+            self._answer(self.server.data().encode(), "application/json")
+        else:
+            self.send_error(404)
+
+    def _answer(self, content: bytes, kind: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet: the console is the user's."""
+
+
+def serve(path: Path, port: int, say: Callable[[str], None]) -> None:
+    """Serve until interrupted."""
+    with DashboardServer(path, port) as server:
+        say(f"{server.url} shows {path}; Ctrl-C stops it")
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            while True:
+                time.sleep(1)
+        except KeyboardInterrupt:
+            server.shutdown()

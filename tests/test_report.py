@@ -1,0 +1,236 @@
+"""The report page: numbers equal the metrics', hostile names stay text, and a browser shows it all."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import repertory
+from repertory import metrics
+from repertory.capacity.empirical import estimate_capacity
+from repertory.errors import UsageError
+from repertory.experiments.experiment import experiment
+from repertory.experiments.folder import RunFolder
+from repertory.experiments.results import read_results
+from repertory.experiments.sweep import Sweep, claim, run_path
+from repertory.report.dashboard import DashboardServer
+from repertory.report.page import embedded_json, render, write_report
+from repertory.report.page_data import page_data
+from repertory.report.paper_figures import safe
+from repertory.report.tables import latex
+from tests import browser
+
+CONDITIONS = ("AdaptiveDQN2P", "UnadaptiveDQN1P", "UnadaptiveDQN27P", "UnadaptivePPO1P")
+SWEEP = Sweep("cartpole27", scale=0.005, blocks=12)
+
+
+def live(out: Path, name: str, run: int) -> None:
+    """Random policies in the place of learners: the page does not care, and they are quick."""
+    plan = SWEEP.job(out, experiment("cartpole27").conditions[name], run).plan()
+    options = {"blocks": plan.blocks, "block_steps": plan.block_steps, "run": run}
+    repertory.live(plan.domain, plan.learner, plan.policies, plan.selector, out=run_path(out, name, run), **options)
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("report") / "sweep"
+    claim(out, SWEEP)
+    for name in CONDITIONS:
+        for run in range(2):
+            live(out, name, run)
+    return out
+
+
+@pytest.fixture(scope="module")
+def page(sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(read_results(sweep), tmp_path_factory.mktemp("page"))
+
+
+def embedded(page: Path) -> dict:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL)
+    return json.loads(found.group(1))
+
+
+def test_numbers_on_the_page_are_the_metrics(sweep: Path, page: Path) -> None:
+    data, results = embedded(page), read_results(sweep)
+    assert [row["condition"] for row in data["conditions"]] == sorted(
+        CONDITIONS, key=list(experiment("cartpole27").conditions).index
+    )
+    for row in data["conditions"]:
+        blocks = [pd.read_parquet(run_path(sweep, row["condition"], run) / "blocks.parquet") for run in range(2)]
+        lifetimes = [metrics.lifetime_score(table) for table in blocks]
+        assert row["lifetime"] == pytest.approx(np.mean(lifetimes))
+        assert row["lifetime sd"] == pytest.approx(np.std(lifetimes, ddof=1))
+        paper = experiment("cartpole27").conditions[row["condition"]].lifetime
+        assert row["lifetime difference"] == pytest.approx((np.mean(lifetimes) - paper.mean) / paper.deviation)
+        curve = next(c for c in data["development"] if c["condition"] == row["condition"])
+        assert curve["mean"] == pytest.approx(metrics.development(blocks, stretch=data["stretch"]).mean.tolist())
+    scores = {n: results.scores(f"UnadaptiveDQN{n}P") for n in (1, 27)}
+    capacity = next(curve for curve in data["capacity"] if curve["learner"] == "dqn")
+    assert capacity["itc"] == pytest.approx(estimate_capacity(scores, 27).curve.grid_mean)
+    assert data["significance"]["dqn"][0]["n1"] == 2
+
+
+def test_files_beside_the_page(page: Path) -> None:
+    assert page.stat().st_size < 10e6
+    for name in (
+        "development-dqn",
+        "final-against-lifetime",
+        "assignment-AdaptiveDQN2P",
+        "tasks",
+        "forgetting",
+        "memory",
+    ):
+        for ending in ("svg", "png"):
+            assert (page.parent / "figures" / f"{name}.{ending}").stat().st_size > 1000
+    table = pd.read_csv(page.parent / "tables" / "conditions.csv")
+    assert len(table) == len(CONDITIONS)
+    assert r"\begin{tabular}" in (page.parent / "tables" / "conditions.tex").read_text()
+
+
+def test_an_unfinished_sweep_says_what_is_missing(sweep: Path, tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    shutil.copytree(sweep, part)
+    (run_path(part, "AdaptiveDQN2P", 0) / "done").unlink()
+    (run_path(part, "UnadaptiveDQN27P", 0) / "done").unlink()
+    shutil.rmtree(part / "UnadaptivePPO1P")
+    data = page_data(read_results(part))
+    assert "1 more under way" in data["summary"][0] or "2 more under way" in data["summary"][0]
+    assert "UnadaptivePPO1P" in data["missing"]["conditions"]
+    assert "repertory reproduce cartpole27 --conditions" in data["missing"]["command"]
+    assert "--scale 0.005 --blocks 12" in data["missing"]["command"]
+    assert any("UnadaptiveDQN27P --runs 0" in note for note in data["learning"]["notes"])
+    with pytest.raises(UsageError, match="is no folder"):
+        read_results(tmp_path / "nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="no run with a block"):
+        write_report(read_results(tmp_path / "empty"), tmp_path / "out")
+
+
+def test_any_folder_of_runs_has_a_page(tmp_path: Path) -> None:
+    """A user's own runs: no published columns, no missing conditions."""
+    for policies in (1, 3):
+        out = tmp_path / "mine" / f"{policies} policies"
+        repertory.live("cartpole27", "random", policies, blocks=4, block_steps=60, out=out)
+    page = write_report(read_results(tmp_path / "mine"), tmp_path / "out")
+    data = embedded(page)
+    assert [row["condition"] for row in data["conditions"]] == ["1 policies", "3 policies"]
+    assert all(row["lifetime published"] is None for row in data["conditions"])
+    assert data["missing"] is None
+
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def test_hostile_names_are_text_and_write_nowhere_else(sweep: Path, tmp_path: Path) -> None:
+    """Names from other people's files: markup, markers of the page itself, paths."""
+    source, folder = run_path(sweep, "AdaptiveDQN2P", 0), tmp_path / "mine" / "a&b<i>" / "run-00"
+    shutil.copytree(source, folder)
+    content = json.loads((folder / "run.json").read_text())
+    content["settings"]["learner"]["name"] = f"../../{HOSTILE}"
+    content["settings"]["task_names"] = [f"</script>{HOSTILE}/*SCRIPT*/ $x_{i}$" for i in range(27)]
+    (folder / "run.json").write_text(json.dumps(content))
+    before = set(tmp_path.rglob("*"))
+    page = write_report(read_results(tmp_path / "mine"), tmp_path / "out" / "deep")
+    assert all(
+        (tmp_path / "out") in file.parents or file == tmp_path / "out" for file in set(tmp_path.rglob("*")) - before
+    )
+    assert HOSTILE not in page.read_text()
+    assert embedded(page)["assignment"][0]["tasks"][0].startswith("</script>")
+    assert safe("../../etc/passwd") == "_.._etc_passwd"
+    assert safe("") == safe("..") == "unnamed"
+
+
+def test_embedding() -> None:
+    assert "<" not in embedded_json({"a": HOSTILE})
+    text = render({"note": "/*PLOTLY*/ /*SCRIPT*/ /*STYLE*/"})
+    assert "/*PLOTLY*/ /*SCRIPT*/ /*STYLE*/" in text
+    assert text.count("</html>") == 1
+
+
+def test_latex_is_escaped() -> None:
+    text = latex(pd.DataFrame({"a_b": ["50% & more", None], "n": [0.123456, 2.0]}))
+    assert r"a\_b & n \\ \hline" in text
+    assert r"50\% \& more & 0.1235 \\" in text
+
+
+def test_the_dashboard_serves_this_machine_only_and_changes_nothing(sweep: Path) -> None:
+    before = {file: file.stat().st_mtime_ns for file in sweep.rglob("*")}
+    with DashboardServer(sweep, 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert server.server_address[0] == "127.0.0.1"
+        with urllib.request.urlopen(server.url + "data.json") as answer:
+            data = json.load(answer)
+        assert len(data["conditions"]) == len(CONDITIONS)
+        for path, host, status in (("../sweep.json", None, 404), ("", "evil.example", 403)):
+            request = urllib.request.Request(server.url + path, headers={} if host is None else {"Host": host})
+            with pytest.raises(urllib.error.HTTPError) as error:
+                urllib.request.urlopen(request)
+            assert error.value.code == status
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(urllib.request.Request(server.url, method="POST", data=b"x"))
+        with pytest.raises(UsageError, match="cannot listen on port"):
+            DashboardServer(sweep, server.server_address[1])
+        server.shutdown()
+    assert before == {file: file.stat().st_mtime_ns for file in sweep.rglob("*")}
+
+
+@pytest.mark.skipif(not browser.is_here(), reason=browser.MISSING)
+def test_the_page_in_a_browser(page: Path) -> None:
+    with browser.chromium() as driver:
+        driver.get(page.as_uri())
+        wait_for(
+            lambda: driver.execute_script("return document.querySelectorAll('.js-plotly-plot .main-svg').length") > 4
+        )
+        assert browser.complaints(driver) == []
+        assert not [url for url in browser.requested(driver) if not url.startswith(("file:", "data:", "blob:"))]
+        traces = "return document.getElementById('development-dqn').data.length"
+        assert driver.execute_script(traces) == 3
+        toggled = "return document.getElementById('development-dqn').data.map(t => t.visible || true)"
+        assert driver.execute_script(toggled) == [True, True, True]
+        name = "document.querySelector('#development-dqn .legendtoggle')"
+        click = f"{name}.dispatchEvent(new MouseEvent('{{}}', {{{{bubbles: true}}}}))"
+        for event in ("mousedown", "mouseup"):
+            driver.execute_script(click.format(event))
+        wait_for(lambda: driver.execute_script(toggled) == ["legendonly", True, True])
+        width = driver.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
+        assert width[0] <= width[1]
+        assert "mean return" in driver.execute_script("return document.getElementById('conditions').textContent")
+
+
+@pytest.mark.skipif(not browser.is_here(), reason=browser.MISSING)
+def test_the_dashboard_follows_a_run(sweep: Path, tmp_path: Path) -> None:
+    growing = tmp_path / "sweep"
+    shutil.copytree(sweep, growing)
+    with DashboardServer(growing, 0, refresh=0.3) as server, browser.chromium() as driver:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        driver.get(server.url)
+        blocks = "return document.getElementById('progress') ? document.getElementById('progress').textContent : ''"
+        wait_for(lambda: "live" in driver.find_element("id", "live").text)
+        unfinished = RunFolder(run_path(growing, "AdaptiveDQN2P", 1))
+        table = unfinished.read_blocks()
+        (unfinished.path / "done").unlink()
+        unfinished.write_blocks(table.head(5))
+        wait_for(lambda: "5 of 12" in driver.execute_script(blocks))
+        unfinished.write_blocks(table.head(6))
+        wait_for(lambda: "6 of 12" in driver.execute_script(blocks))
+        assert browser.complaints(driver) == []
+        assert not [url for url in browser.requested(driver) if not url.startswith((server.url, "data:", "blob:"))]
+        server.shutdown()
+
+
+def wait_for(condition, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
