@@ -178,8 +178,13 @@ def name_of(component: object) -> str:
         for name, entry in BUILT_IN[kind].items():
             if type(component) is entry:
                 return name
-        for name in _entry_points(kind):
-            entry = find(kind, name)
-            if component is entry or type(component) is entry:
+        for name, point in _entry_points(kind).items():  # by where it is from: others need not be imported for it
+            if point.value.replace(" ", "") == _origin(component):
                 return name
     return getattr(component, "__qualname__", type(component).__qualname__)
+
+
+def _origin(component: object) -> str:
+    """`module:name` of a function, or of the class of an object."""
+    source = component if hasattr(component, "__qualname__") else type(component)
+    return f"{source.__module__}:{getattr(source, '__qualname__', '')}"

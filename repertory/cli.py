@@ -151,6 +151,18 @@ def dashboard(
     serve(results, port, lambda text: screen.print(text, soft_wrap=True))
 
 
+@app.command()
+def claims(
+    results: Annotated[Path, typer.Argument(help="A folder of sweeps, as 'repertory reproduce' leaves.")] = Path(
+        "results"
+    ),
+) -> None:
+    """Which of the paper's claims the runs in a folder reproduce, which they do not, and what would decide the rest."""
+    from repertory.report.claims import claims_in_console
+
+    claims_in_console(results, console())
+
+
 LISTS = ("domains", "learners", "selectors", "profiles", "experiments")
 
 

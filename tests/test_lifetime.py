@@ -151,9 +151,11 @@ def test_a_finished_run_is_not_lived_again(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "blocks.parquet").stat().st_mtime_ns == before
 
 
-def test_code_of_the_users_own_needs_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_code_that_cannot_be_told_apart_needs_a_folder_of_its_own(tmp_path: Path) -> None:
+    hidden = QUICK  # what a function takes from around it could be anything
+
     def build(observation_space, action_space, seed: int):
-        return QUICK(observation_space, action_space, seed)
+        return hidden(observation_space, action_space, seed)
 
     options = {"policies": 2, "blocks": 2, "block_steps": 200, "out": tmp_path / "run"}
     repertory.live("cartpole27", build, **options)

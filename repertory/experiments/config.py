@@ -96,11 +96,14 @@ def build_components(
 ) -> tuple[Domain, MakeLearner]:
     """The domain and the learner that a run's settings describe, but for those that are given."""
     profile = settings["profile"]
-    changes = {part: {k: v for k, v in settings[part].items() if k != "name"} for part in ("domain", "learner")}
+
+    def changes(part: str) -> dict[str, Any]:
+        return {name: value for name, value in settings[part].items() if name != "name"}
+
     if domain is None:
-        domain = catalogue.build_domain(settings["domain"]["name"], profile, changes["domain"])
+        domain = catalogue.build_domain(settings["domain"]["name"], profile, changes("domain"))
     if learner is None:
-        learner = catalogue.build_learner(settings["learner"]["name"], profile, changes["learner"])
+        learner = catalogue.build_learner(settings["learner"]["name"], profile, changes("learner"))
     return domain, learner
 
 

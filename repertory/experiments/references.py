@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ import pandas as pd
 from repertory.domains.domain import Domain
 from repertory.episode import EpisodePlayer
 from repertory.errors import UsageError
-from repertory.experiments.config import plan_from_settings
+from repertory.experiments.config import build_components, plan_from_settings
 from repertory.experiments.results import Results, Run
 from repertory.experiments.run import live_plan
 from repertory.learners.random import Random
@@ -39,6 +41,17 @@ def random_scores(domain: Domain, steps: int = RANDOM_STEPS, seed: int = 0) -> d
         scores[task] = tally.score(domain.score)
     player.close()
     return scores
+
+
+def random_scores_of(run: Run) -> dict[int, float]:
+    """The same, on the domain of a run; remembered, for all conditions of a sweep ask for it."""
+    return _random_scores_of(json.dumps({key: run.settings[key] for key in ("domain", "profile")}))
+
+
+@cache
+def _random_scores_of(settings: str) -> dict[int, float]:
+    domain, _learner = build_components(json.loads(settings), learner=Random())
+    return random_scores(domain)
 
 
 def one_to_one_runs(results: Results, learner: str) -> dict[int, Run]:
@@ -71,14 +84,13 @@ def learning_metrics(results: Results, condition: str, compute_missing: bool = F
         raise UsageError(f"{results.path} has no finished run of {condition}; next: {command(results, condition)}")
     learner = str(runs[0].settings["learner"]["name"])
     twins: Mapping[int, Run] = one_to_one_runs(results, learner)
-    domain = plan_from_settings(runs[0].settings).domain
-    scores = random_scores(domain)
+    scores = random_scores_of(runs[0])
     forgetting, transfer = [], []
     for run in runs:
         twin = twins.get(run.number)
         if twin is None:
             if not compute_missing:
-                raise _missing_twin(results, run, domain)
+                raise _missing_twin(results, run)
             twin = live_one_to_one(results, run)
         forgetting.append(forgetting_ratios(run.blocks, twin.blocks, scores, run.score_kind))
         transfer.append(transfer_ratios(run.blocks, twin.blocks, scores, run.score_kind))
@@ -100,10 +112,10 @@ def command(results: Results, condition: str, runs: str = "0") -> str:
     return f"repertory reproduce {name} --conditions {condition} --runs {runs}{extra} --out {results.path}"
 
 
-def _missing_twin(results: Results, run: Run, domain: Domain) -> UsageError:
+def _missing_twin(results: Results, run: Run) -> UsageError:
     learner = str(run.settings["learner"]["name"])
     known = [] if results.experiment is None else list(results.experiment.conditions.values())
-    names = [c.name for c in known if c.learner == learner and c.policies == domain.n_tasks]
+    names = [c.name for c in known if c.learner == learner and c.policies == len(run.settings["task_names"])]
     next_step = (
         command(results, names[0], str(run.number)) if names else f"live {run.condition} with one-to-one selection"
     )

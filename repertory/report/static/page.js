@@ -256,8 +256,8 @@ function librariesSection() {
 function claimsSection() {
   if (!data.claims || !data.claims.length) return;
   const marks = { "reproduced": "✓ reproduced", "not reproduced": "✗ not reproduced", "not yet decidable": "· not yet decidable" };
-  const rows = data.claims.map((claim) => [marks[claim.state] || claim.state, claim.claim, claim.figures]);
-  const count = (state) => data.claims.filter((claim) => claim.state === state).length;
+  const rows = data.claims.map((claim) => [marks[claim.verdict] || claim.verdict, claim.claim, claim.figures]);
+  const count = (state) => data.claims.filter((claim) => claim.verdict === state).length;
   section("claims", "The paper's claims", [note(count("reproduced") + " reproduced, " + count("not reproduced") + " not reproduced, "
     + count("not yet decidable") + " not yet decidable with the runs at hand."), table(["", "claim", "decided from"], rows, [false, true, true])]);
 }

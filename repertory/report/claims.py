@@ -1,0 +1,312 @@
+"""The claims ledger: every claim of the paper that runs can decide, and what the runs at hand say about it.
+
+The claims are data (`claims.toml`): what is claimed, where, the test that decides it, and the reason for its bounds.
+Claims are judged for each profile apart, on sweeps of one length: the longest that decide. A claim whose runs are not
+there yet comes with the command that lives them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from repertory.errors import UsageError, unknown
+from repertory.experiments.experiment import experiment
+from repertory.experiments.references import command
+from repertory.experiments.results import Results, read_results
+from repertory.experiments.sweep import FILE_NAME, Sweep, default_folder
+from repertory.profiles import PROFILES
+from repertory.report.claim_tests import (
+    AGAINST_ONE_TO_ONE,
+    CHOICES,
+    KINDS,
+    Evidence,
+    NotYet,
+    Reference,
+    one_to_one_of,
+    pair_up,
+)
+
+REPRODUCED = "reproduced"
+NOT_REPRODUCED = "not reproduced"
+UNDECIDED = "not yet decidable"
+MARKS = {REPRODUCED: ("✓", "green"), NOT_REPRODUCED: ("✗", "red"), UNDECIDED: ("?", "dim")}
+"""A symbol and a colour beside the word."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper and the test that decides it."""
+
+    id: str
+    claim: str
+    where: str
+    """In the paper."""
+    reason: str
+    """For the bounds."""
+    kind: str
+    parameters: Mapping[str, Any]
+    """Of the kind's function."""
+    runs: int
+    """How many finished runs each condition must have; 0 if the test needs none."""
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The conditions that must have finished runs."""
+        named = [*self.parameters.get("conditions", ()), *self.parameters.get("against", ())]
+        if self.parameters.get("quantity") in AGAINST_ONE_TO_ONE:
+            named += [one_to_one_of(reference) for reference in named]
+        return tuple(dict.fromkeys(named))
+
+
+class Gap(NamedTuple):
+    """Runs of a condition that are missing in a folder, which may not be there yet."""
+
+    folder: Results
+    condition: str
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a claim."""
+
+    state: str
+    figures: str
+    """What it was decided from, or what is missing."""
+    command: str | None = None
+    """What would decide it."""
+    gaps: tuple[Gap, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim, the profile of the runs it was judged on, and the verdict."""
+
+    claim: Claim
+    profile: str
+    """Empty where the test needs no runs."""
+    verdict: Verdict
+
+
+# ------------------------------------------------------------------------------------------- claims as data
+
+
+@cache
+def all_claims() -> tuple[Claim, ...]:
+    """In the order of the file."""
+    file = resources.files("repertory.report").joinpath("claims.toml")
+    return tuple(read_claim(name, content) for name, content in tomllib.loads(file.read_text("utf-8")).items())
+
+
+def read_claim(name: str, content: Mapping[str, Any]) -> Claim:
+    """From its table in the file; whatever has no place in a claim or in its kind of test fails.
+
+    Conditions are names or patterns of the test's `experiment`, or of another: `cartpole27/UnadaptiveDQN1P`.
+    """
+    rest = dict(content)
+    test = {**rest.pop("runs_of", {}), **rest.pop("test")}
+    kind, home = test.pop("kind"), test.pop("experiment", None)
+    if kind not in KINDS:
+        raise unknown("kind of test", kind, KINDS)
+    for key in ("conditions", "against"):
+        if key in test:
+            test[key] = tuple(itertools.chain(*(_expand(home, pattern) for pattern in test[key])))
+    runs = test.pop("runs", 2 if kind == "significance" else 1 if "conditions" in test else 0)
+    for key, valid in CHOICES.items():
+        if key in test and test[key] not in valid:
+            raise unknown(key, test[key], valid)
+    if "against" in test and not test.get("average"):
+        pair_up(test["conditions"], test["against"])
+    signature = inspect.signature(KINDS[kind])
+    if "at_least" in signature.parameters and not {"at_least", "at_most"} & test.keys():
+        raise UsageError(f"the claim {name} has no bound; valid: at_least, at_most or both")
+    try:
+        signature.bind(Evidence(), **test)
+        return Claim(id=name, kind=kind, parameters=test, runs=runs, **rest)
+    except TypeError as error:
+        raise UsageError(f"the claim {name} cannot be read: {error}") from None
+
+
+def _expand(home: str | None, name: str) -> list[Reference]:
+    elsewhere, slash, pattern = name.rpartition("/")
+    source = elsewhere if slash else str(home)
+    return [Reference(source, condition.name) for condition in experiment(source).select([pattern])]
+
+
+# -------------------------------------------------------------------------------------------------- judging
+
+
+def read_all_results(root: Path) -> list[Results]:
+    """Every sweep in a folder, at any depth; or the folder itself, if it is one."""
+    if not root.is_dir():
+        raise UsageError(f"{root} is no folder; next: repertory reproduce NAME --out {root / 'NAME-PROFILE'}")
+    if (root / FILE_NAME).exists():
+        return [read_results(root)]
+    return [read_results(file.parent) for file in sorted(root.rglob(FILE_NAME))]
+
+
+def judge(results: Sequence[Results]) -> list[Judgement]:
+    """All claims on all profiles that have a sweep; on `text` if none has. Runs outside sweeps do not count."""
+    gathered = gather(results) or {"text": [Evidence()]}
+    judgements = [
+        Judgement(claim, profile, judge_claim(claim, evidence))
+        for profile, evidence in gathered.items()
+        for claim in all_claims()
+        if claim.runs > 0
+    ]
+    simulated = [claim for claim in all_claims() if claim.runs == 0]
+    return judgements + [Judgement(claim, "", judge_claim(claim, [Evidence()])) for claim in simulated]
+
+
+def gather(results: Sequence[Results]) -> dict[str, list[Evidence]]:
+    """Sweeps that may be compared with each other, by profile, the longest first.
+
+    Of two sweeps that differ in their seed alone the one with more finished runs counts.
+    """
+    groups: dict[tuple[str, float, int | None], dict[str, Results]] = {}
+    for found in sorted(results, key=lambda found: sum(run.is_done for run in found.runs)):
+        if (sweep := found.sweep) is not None:
+            blocks = None if sweep.n_blocks == sweep.data.blocks else sweep.blocks
+            groups.setdefault((sweep.profile, sweep.scale, blocks), {})[sweep.experiment] = found
+    taken = frozenset(found.path for found in results)
+    evidence = [Evidence(*key, folders, taken) for key, folders in groups.items()]
+    evidence.sort(key=lambda held: (held.scale, held.blocks is None, held.blocks or 0), reverse=True)
+    by_profile = {profile: [held for held in evidence if held.profile == profile] for profile in PROFILES}
+    return {profile: held for profile, held in by_profile.items() if held}
+
+
+def judge_claim(claim: Claim, evidence: Sequence[Evidence]) -> Verdict:
+    """By the first evidence that decides; if none does, what the first that has to do with the claim lacks."""
+    concerned = [held for held in evidence if any(r.experiment in held.folders for r in claim.references)]
+    verdicts = [_judge_on(claim, held) for held in concerned or evidence[:1]]
+    return next((verdict for verdict in verdicts if verdict.state != UNDECIDED), verdicts[0])
+
+
+def _judge_on(claim: Claim, evidence: Evidence) -> Verdict:
+    try:
+        _check_runs(claim, evidence)
+        holds, figures = KINDS[claim.kind](evidence, **claim.parameters)
+    except NotYet as reason:
+        gaps = tuple(
+            Gap(_folder(evidence, reference.experiment), reference.condition, numbers)
+            for reference, numbers in reason.wanted.items()
+        )
+        return Verdict(UNDECIDED, str(reason) + _length(evidence), " && ".join(commands(gaps)), gaps)
+    except UsageError as error:  # such as a checkpoint that is gone, or a score of 0 to measure by
+        return Verdict(UNDECIDED, str(error) + _length(evidence))
+    return Verdict(REPRODUCED if holds else NOT_REPRODUCED, figures + _length(evidence))
+
+
+def _check_runs(claim: Claim, evidence: Evidence) -> None:
+    """Whether the conditions have as many finished runs as the claim needs."""
+    has = {reference: len(evidence.runs(reference)) for reference in claim.references}
+    short = {reference: count for reference, count in has.items() if count < claim.runs}
+    if short:
+        listed = [
+            f"{name} " + ", ".join(f"{r.condition}{f' (has {count})' if count else ''}" for r, count in group)
+            for name, group in itertools.groupby(short.items(), key=lambda entry: entry[0].experiment)
+        ]
+        wanted = "a finished run" if claim.runs == 1 else f"{claim.runs} finished runs"
+        certain = max(claim.runs, claim.parameters.get("enough", 0))
+        raise NotYet(f"needs {wanted} of {' and '.join(listed)}", dict.fromkeys(short, range(certain)))
+
+
+def _length(evidence: Evidence) -> str:
+    """Said only of sweeps that are not of the paper's length."""
+    scale = "" if evidence.scale == 1 else f"; at scale {evidence.scale:g}"
+    return scale + ("" if evidence.blocks is None else f"; {evidence.blocks} blocks")
+
+
+def _folder(evidence: Evidence, name: str) -> Results:
+    """The sweep of an experiment, or an empty one for it beside the others."""
+    if name in evidence.folders:
+        return evidence.folders[name]
+    path = default_folder(name, evidence.profile)
+    for neighbour in evidence.folders.values():
+        path = neighbour.path.parent / path.name
+    path = path.with_name(path.name + ("" if evidence.scale == 1 else f"-scale-{evidence.scale:g}"))
+    path = path.with_name(path.name + ("" if evidence.blocks is None else f"-blocks-{evidence.blocks}"))
+    while path in evidence.taken:
+        path = path.with_name(f"{path.name}-more")
+    return Results(path, (), Sweep(name, evidence.profile, evidence.scale, evidence.blocks))
+
+
+def commands(gaps: Iterable[Gap]) -> list[str]:
+    """One for each folder and choice of runs, the fewest runs first."""
+    folders: dict[Path, Results] = {}
+    conditions: dict[tuple[Path, tuple[int, ...]], dict[str, None]] = {}
+    for gap in gaps:
+        folders[gap.folder.path] = gap.folder
+        conditions.setdefault((gap.folder.path, gap.numbers), {})[gap.condition] = None
+    in_order = sorted(conditions.items(), key=lambda entry: len(entry[0][1]))
+    return [command(folders[path], ",".join(names), _runs_text(numbers)) for (path, numbers), names in in_order]
+
+
+def _runs_text(numbers: Sequence[int]) -> str:
+    """As `--runs` takes them."""
+    if len(numbers) > 1 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]}-{numbers[-1]}"
+    return ",".join(map(str, numbers))
+
+
+# -------------------------------------------------------------------------------------------------- showing
+
+
+def claims_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
+    """A row per claim and profile."""
+    rows = [
+        {
+            "id": claim.id,
+            "profile": profile,
+            "verdict": verdict.state,
+            "claim": claim.claim,
+            "figures": verdict.figures,
+            "command": verdict.command or "",
+            "where": claim.where,
+            "reason for the bounds": claim.reason,
+        }
+        for claim, profile, verdict in ((j.claim, j.profile, j.verdict) for j in judgements)
+    ]
+    return pd.DataFrame(rows)
+
+
+def print_claims(console: Console, judgements: Sequence[Judgement]) -> None:
+    """A table for each profile, a count, and the commands that would decide more."""
+    for profile, group in itertools.groupby(judgements, key=lambda judgement: judgement.profile):
+        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 1, 0))
+        table.add_column("verdict", no_wrap=True)
+        table.add_column("claim", ratio=2)
+        table.add_column("figures", ratio=3)
+        for claim, verdict in ((judgement.claim, judgement.verdict) for judgement in group):
+            symbol, colour = MARKS[verdict.state]
+            table.add_row(Text(f"{symbol} {verdict.state}", style=colour), Text(claim.claim), Text(verdict.figures))
+        console.print(f"Profile {profile}" if profile else "By simulation, whatever the profile", style="bold")
+        console.print(table)
+    states = [judgement.verdict.state for judgement in judgements]
+    console.print(", ".join(f"{states.count(state)} {state}" for state in MARKS), style="bold")
+    missing = commands(gap for judgement in judgements for gap in judgement.verdict.gaps)
+    if missing:
+        console.print("\nWhat would decide more, the shortest first:")
+    for line in missing:
+        console.print(line, soft_wrap=True)
+
+
+def claims_in_console(path: Path, console: Console) -> None:
+    """`repertory claims`."""
+    results = read_all_results(path)
+    finished = sum(run.is_done for found in results for run in found.runs)
+    console.print(f"in {path}: {len(results)} sweep(s), {finished} finished run(s)\n", soft_wrap=True)
+    print_claims(console, judge(results))
