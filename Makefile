@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # One thread per process: these networks are too small to share, and results must not depend on the machine.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
-.PHONY: help install demo test test-slow lint format bench clean
+.PHONY: help install demo test test-slow lint format bench docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,6 +49,9 @@ format: $(VENV)/.installed-lint ## let ruff rewrite what it can
 
 bench: $(VENV)/.installed-bench ## speed, as ratios measured in one run on one thread
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
+
+docs: $(VENV)/.installed-docs ## build the documentation into build/docs
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
 
 clean: ## remove .venv and everything that can be made again
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

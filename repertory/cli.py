@@ -163,6 +163,25 @@ def claims(
     claims_in_console(results, console())
 
 
+@app.command()
+def watch(
+    run: Annotated[Path, typer.Argument(help="A run's folder; the run may be going on.")],
+    task: Annotated[int | None, typer.Option(help="Which task; that of the last block if not given.")] = None,
+    policy: Annotated[int | None, typer.Option(help="Which policy; the task's best so far if not given.")] = None,
+    episodes: Annotated[int, typer.Option(help="How many; the next ones have the next seeds.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the first episode.")] = 0,
+    fps: Annotated[float | None, typer.Option(help="Frames a second; the domain's own if not given.")] = None,
+    explore: Annotated[
+        bool, typer.Option("--explore/--greedy", help="Act with exploration as in life, or always as it thinks best.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="A .gif or .webp file instead of the terminal.")] = None,
+) -> None:
+    """Watch a policy of a run play a task, without learning: in the terminal or as an animated picture."""
+    from repertory.report.animation import watch_in_console
+
+    watch_in_console(run, task, policy, episodes, seed, fps, explore, out, console())
+
+
 LISTS = ("domains", "learners", "selectors", "profiles", "experiments")
 
 

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from repertory.domains.cartpole import THETA, CartpoleParams, X
 
 WIDTH, HEIGHT = 600, 300
-SMOOTHING = 2
+SMOOTHING = 4
 TRACK_Y = 230
 PIXELS_PER_METRE = 90
 """One scale for all tasks, so that a longer pole looks longer."""
@@ -48,5 +48,4 @@ def draw(params: CartpoleParams, state: NDArray[np.float64]) -> NDArray[np.uint8
     canvas.line(ends, fill=POLE, width=round(SMOOTHING * thickness))
     disc(tip[0], tip[1], thickness / 2, POLE)
     disc(x, axle_y, thickness / 2, AXLE)
-    small = image.resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
-    return np.asarray(small, np.uint8)
+    return np.asarray(image.reduce(SMOOTHING), np.uint8)

@@ -47,8 +47,7 @@ def draw(params: PocmanParams, state: NDArray[np.int64]) -> NDArray[np.uint8]:
         draw_food(pen)
     else:
         draw_poison(pen)
-    small = image.resize((width * CELL, height * CELL), Image.Resampling.LANCZOS)
-    return np.asarray(small, np.uint8)
+    return np.asarray(image.reduce(SMOOTHING), np.uint8)
 
 
 def in_touch(state: NDArray[np.int64]) -> bool:

@@ -31,7 +31,7 @@ def open_run(path: Path) -> tuple[Plan, Lifetime]:
     checkpoint, problems = folder.newest_checkpoint(settings)
     if checkpoint is None:
         reason = f" ({'; '.join(problems)})" if problems else ""
-        raise UsageError(f"{path} has no good checkpoint{reason}; next: live the run again")
+        raise UsageError(f"{path} has no good checkpoint{reason}; next: wait for its first one, or live the run again")
     lifetime = plan.lifetime()
     lifetime.load_state(checkpoint.arrays, checkpoint.values)
     return plan, lifetime

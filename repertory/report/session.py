@@ -7,15 +7,39 @@ from typing import Any
 
 from rich.console import Console
 
+from repertory.errors import UsageError
 from repertory.experiments.results import Results, read_results
+from repertory.report.animation import data_uri, embedded_animation
 from repertory.report.claims import claims_frame, judge
 from repertory.report.page import write_report
+from repertory.report.watching import open_performance
+
+SHOWN_PICTURES = 4
 
 
 def report_in_console(path: Path, out: Path, console: Console) -> None:
     results = read_results(path)
-    page = write_report(results, out, {"claims": claims_data(results)})
+    page = write_report(results, out, {"claims": claims_data(results), "pictures": pictures_data(results)})
     console.print(f"{page} shows {len(results.runs)} runs; figures and tables are beside it", soft_wrap=True)
+
+
+def pictures_data(results: Results) -> list[dict[str, str]]:
+    """A few policies at work: the best one of each learner's largest library that has a checkpoint."""
+    found: dict[str, dict[str, str]] = {}
+    for runs in sorted(results.by_condition.values(), key=lambda runs: -int(runs[0].settings["policies"])):
+        learner = str(runs[0].settings["learner"]["name"])
+        if learner in found or len(found) == SHOWN_PICTURES:
+            continue
+        try:
+            performance = open_performance(runs[0].path)
+            picture = data_uri(embedded_animation(performance))
+        except UsageError:  # no checkpoint, or tasks that cannot be drawn
+            continue
+        caption = (
+            f"{runs[0].condition}: policy {performance.policy} on task {performance.task}, {performance.task_name}"
+        )
+        found[learner] = {"source": picture, "caption": caption}
+    return list(found.values())
 
 
 def claims_data(results: Results) -> list[dict[str, Any]]:

@@ -1,0 +1,263 @@
+"""Watching a policy: episodes of one task, played without learning, moment by moment.
+
+    plan, lifetime = open_run(Path("runs/nine"))
+    for moment in play_greedily(plan, lifetime, task=5, policy=best_policy(lifetime, 5), seed=0):
+        show(moment.frame)
+
+Nothing is learned and nothing is drawn from a policy's own random stream, so the lifetime stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.domains.domain import Domain
+from repertory.errors import UsageError
+from repertory.experiments.library import open_run
+from repertory.experiments.plan import Plan
+from repertory.lifetime import EPISODE_SEEDS, Lifetime
+from repertory.report.summary import recent_shares
+from repertory.selectors import argmax_random_tie
+
+PICTURE, TEXT = "rgb_array", "ansi"
+"""Gymnasium's names for the two ways to draw an environment."""
+MOST_EPISODES = 100
+USUAL_FPS = 10
+
+Frame = NDArray[np.uint8] | str
+"""A picture (height, width, 3) or text."""
+
+
+class Moment(NamedTuple):
+    """What there is to see after some steps of an episode; the first moment is before any."""
+
+    episode: int
+    step: int
+    total_reward: float
+    is_over: bool
+    frame: Frame | None
+    """None for moments that were not asked to be drawn."""
+
+
+@dataclass(frozen=True)
+class Performance:
+    """A policy of a lifetime on a task, for some episodes. The same values give the same moments, always."""
+
+    plan: Plan
+    lifetime: Lifetime
+    task: int
+    policy: int
+    episodes: int = 1
+    seed: int = 0
+    """Of the first episode; the next ones have the next seeds."""
+    explore: bool = False
+    """Act as in life, random actions included; else always the action thought best."""
+
+    def __post_init__(self) -> None:
+        _check_range(f"task of {self.plan.domain.name}", self.task, 0, self.plan.domain.n_tasks - 1)
+        _check_range("policy", self.policy, 0, len(self.lifetime.policies) - 1)
+        _check_range("episodes", self.episodes, 1, MOST_EPISODES)
+        _check_range("seed", self.seed, 0, EPISODE_SEEDS - 1)
+        if not hasattr(self._learner, "action_probabilities"):
+            kind = type(self._learner).__name__
+            raise UsageError(
+                f"policy {self.policy} is a {kind}, which has no action_probabilities to choose actions by"
+            )
+
+    @property
+    def _learner(self) -> Any:
+        return self.lifetime.policies[self.policy]
+
+    @property
+    def task_name(self) -> str:
+        return self.plan.domain.task_names[self.task]
+
+    @cached_property
+    def _metadata(self) -> dict[str, Any]:
+        env = self.plan.domain.env(self.task)
+        env.close()
+        return env.metadata
+
+    @property
+    def render_modes(self) -> tuple[str, ...]:
+        """The ways in which the task can be drawn."""
+        return tuple(self._metadata.get("render_modes") or ())
+
+    @property
+    def usual_fps(self) -> float:
+        """Frames a second at which the task looks natural."""
+        return float(self._metadata.get("render_fps") or USUAL_FPS)
+
+    @cached_property
+    def endings(self) -> tuple[Moment, ...]:
+        """The last moment of each episode, found by playing them without drawing."""
+        return tuple(moment for moment in self.moments() if moment.is_over)
+
+    def moments(self, render_mode: str | None = None, every: int = 1) -> Iterator[Moment]:
+        """All episodes; the first and last moment and every `every`-th between them are drawn."""
+        env = _rendering_env(self.plan.domain, self.task, render_mode)
+        try:
+            for episode in range(self.episodes):
+                for moment in self._episode(env, episode):
+                    is_drawn = render_mode is not None and (moment.is_over or moment.step % every == 0)
+                    yield moment._replace(frame=_draw(env, render_mode)) if is_drawn else moment
+        finally:
+            env.close()
+
+    def _episode(self, env: gymnasium.Env, episode: int) -> Iterator[Moment]:
+        seed = self.seed + episode
+        rng = np.random.default_rng(seed)
+        # A policy with a memory of its last observations is asked about all of them at once.
+        seen: deque[Any] = deque(maxlen=int(getattr(self.plan.learner, "window", 1)))
+        observation, _info = env.reset(seed=seed)
+        step, total_reward, is_over = 0, 0.0, False
+        yield Moment(episode, step, total_reward, is_over, None)
+        while not is_over:
+            seen.append(observation)
+            observation, reward, terminated, truncated, _info = env.step(self._choose(seen, step, rng))
+            step, total_reward, is_over = step + 1, total_reward + float(reward), terminated or truncated
+            yield Moment(episode, step, total_reward, is_over, None)
+
+    def _choose(self, seen: Sequence[Any], step: int, rng: np.random.Generator) -> int:
+        """By the policy's probabilities rather than by its `act`, which needs `observe`, and so learning, to go on."""
+        looks_back = int(getattr(self.plan.learner, "window", 1)) > 1
+        rows = np.stack(seen)[None] if looks_back else np.asarray(seen[-1])[None]
+        probabilities = self._learner.action_probabilities(rows)[0]
+        if not self.explore:
+            return argmax_random_tie(probabilities, rng)
+        if step < getattr(self.plan.learner, "random_first_steps", 0):
+            return int(rng.integers(len(probabilities)))
+        return int(rng.choice(len(probabilities), p=probabilities))
+
+
+def play_greedily(
+    plan: Plan, lifetime: Lifetime, task: int, policy: int, seed: int, render_mode: str | None = PICTURE
+) -> Iterator[Moment]:
+    """One episode in which the policy takes the action it thinks best, each moment drawn."""
+    return Performance(plan, lifetime, task, policy, seed=seed).moments(render_mode)
+
+
+# --------------------------------------------------------------------------------------------- who plays what
+
+
+def open_performance(
+    path: Path,
+    task: int | None = None,
+    policy: int | None = None,
+    episodes: int = 1,
+    seed: int = 0,
+    explore: bool = False,
+) -> Performance:
+    """From a run folder: the task of its last block and the policy its selector would exploit, if not said otherwise.
+
+    The folder is only read; whoever lives the run is not disturbed.
+    """
+    _check_folder(path)
+    try:
+        plan, lifetime = open_run(path)
+    except UsageError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"the run in {path} was kept by another version of repertory ({error}); next: live it again, or open it "
+            "with that version"
+        ) from None
+    return choose_performance(plan, lifetime, task, policy, episodes, seed, explore)
+
+
+def choose_performance(
+    plan: Plan,
+    lifetime: Lifetime,
+    task: int | None = None,
+    policy: int | None = None,
+    episodes: int = 1,
+    seed: int = 0,
+    explore: bool = False,
+) -> Performance:
+    """The same for a lifetime at hand."""
+    task = last_task(lifetime) if task is None else task
+    _check_range(f"task of {plan.domain.name}", task, 0, plan.domain.n_tasks - 1)
+    policy = best_policy(lifetime, task) if policy is None else policy
+    return Performance(plan, lifetime, task, policy, episodes, seed, explore)
+
+
+def last_task(lifetime: Lifetime) -> int:
+    """The task of the last block that was lived to its end, or of the first block if none was."""
+    return int(lifetime.rows[-1]["task"]) if lifetime.rows else int(lifetime.sequence[0])
+
+
+def best_policy(lifetime: Lifetime, task: int) -> int:
+    """The policy that the selector would exploit on a task: its fixed one, or the one with the best lifetime average.
+
+    For a selector with neither, it is the one that played most of the task's last blocks.
+    """
+    state = lifetime.selector.state_dict() if hasattr(lifetime.selector, "state_dict") else {}
+    if "policy_of_task" in state:
+        return int(state["policy_of_task"][task])
+    if {"values", "steps"} <= state.keys():
+        merits = np.where(state["steps"][task] > 0, state["values"][task], -np.inf)
+    else:
+        merits = np.nan_to_num(recent_shares(lifetime.blocks, task + 1)[task], nan=-np.inf)
+    if np.isneginf(merits).all():
+        raise UsageError(
+            f"no policy has played task {task} yet, so none is known to be its best; next: choose one with "
+            f"--policy, 0 to {len(lifetime.policies) - 1}"
+        )
+    return int(merits.argmax())
+
+
+def _check_range(name: str, value: int, smallest: int, largest: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not smallest <= value <= largest:
+        raise UsageError(f"{name} is {str(value)[:30]}; valid: {smallest} to {largest}")
+
+
+def _check_folder(path: Path) -> None:
+    if (path / "run.json").is_file():
+        return
+    if not path.is_dir():
+        raise UsageError(f"{path} is no folder; next: give a folder that 'repertory run --out' has made")
+    inside = sorted(file.parent for file in path.glob("**/run.json"))
+    if inside:
+        raise UsageError(f"{path} holds {len(inside)} runs; next: choose one of them, such as {inside[0]}")
+    raise UsageError(f"{path} holds no run; next: give a folder that 'repertory run --out' has made")
+
+
+# ---------------------------------------------------------------------------------------------------- drawing
+
+
+def _rendering_env(domain: Domain, task: int, mode: str | None) -> gymnasium.Env:
+    env = domain.env(task)
+    domain.check_spaces(task, env)
+    if mode is None or env.render_mode == mode:
+        return env
+    modes = env.metadata.get("render_modes") or []
+    if mode not in modes:
+        env.close()
+        shown = ", ".join(str(each) for each in modes) or "none"
+        raise UsageError(
+            f"{domain.name} cannot be drawn as '{mode}' (render modes of its environments: {shown}); next: give them "
+            f"the render mode '{PICTURE}'"
+        )
+    env.unwrapped.render_mode = mode  # as `repertory.domains.registration` sets it
+    return env
+
+
+def _draw(env: gymnasium.Env, mode: str | None) -> Frame:
+    try:
+        frame: Any = env.render()
+    except gymnasium.error.Error as error:
+        raise UsageError(f"the environment cannot be drawn as '{mode}': {' '.join(str(error).split())}") from None
+    is_picture = isinstance(frame, np.ndarray) and frame.ndim == 3 and frame.shape[2] == 3
+    if not (isinstance(frame, str) if mode == TEXT else is_picture):
+        needed = "text" if mode == TEXT else "an array (height, width, 3)"
+        raise UsageError(f"the environment's render() gave {type(frame).__name__} where '{mode}' needs {needed}")
+    return frame
