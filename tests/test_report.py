@@ -35,10 +35,11 @@ SWEEP = Sweep("cartpole27", scale=0.005, blocks=12)
 
 
 def live(out: Path, name: str, run: int) -> None:
-    """Random policies in the place of learners: the page does not care, and they are quick."""
+    """With small memories: the page does not care, and checkpoints are quick."""
     plan = SWEEP.job(out, experiment("cartpole27").conditions[name], run).plan()
     options = {"blocks": plan.blocks, "block_steps": plan.block_steps, "run": run}
-    repertory.live(plan.domain, plan.learner, plan.policies, plan.selector, out=run_path(out, name, run), **options)
+    learner = plan.learner.replace(buffer_size=1000) if isinstance(plan.learner, repertory.DQN) else plan.learner
+    repertory.live(plan.domain, learner, plan.policies, plan.selector, out=run_path(out, name, run), **options)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,8 @@ def described(component: object) -> dict[str, Any]:
 def is_described(component: object) -> bool:
     """Whether `described` tells this component from all others."""
     description = described(component)
-    return isinstance(component, Settings) or hasattr(component, "as_dict") or CODE in description
+    describes_itself = hasattr(component, "as_dict") and getattr(component, "is_described", True)
+    return isinstance(component, Settings) or describes_itself or CODE in description
 
 
 def code_fingerprint(component: object) -> str | None:

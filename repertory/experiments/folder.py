@@ -36,6 +36,7 @@ from repertory.experiments.checkpoint import (
 )
 
 RECORDED_PACKAGES = ("repertory", "numpy", "numba", "gymnasium", "pandas")
+RECORDED_IF_THERE = ("torch", "stable-baselines3", "sb3-contrib")
 SHOWN_DIFFERENCES = 4
 
 
@@ -189,6 +190,9 @@ def versions() -> dict[str, str]:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:  # run from source
             found[package] = "not installed"
+    for package in RECORDED_IF_THERE:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[package] = importlib.metadata.version(package)
     return found
 
 
