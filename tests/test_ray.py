@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from repertory.experiments.keeper import PAUSE_VARIABLE
 from repertory.experiments.local_engine import LocalEngine
 from repertory.experiments.status import FINISHED, LIVING, read_status
 from repertory.experiments.sweep import Sweep, live_sweep
+from tests.waiting import wait_until
 
 ray = pytest.importorskip("ray")
 
@@ -56,13 +56,6 @@ def kill(process: subprocess.Popen) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def wait_until(condition, seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 def answers(port: int) -> bool:

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import threading
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -29,6 +28,7 @@ from repertory.report.page_data import page_data
 from repertory.report.paper_figures import safe
 from repertory.report.tables import latex
 from tests import browser
+from tests.waiting import wait_until
 
 CONDITIONS = ("AdaptiveDQN2P", "UnadaptiveDQN1P", "UnadaptiveDQN27P", "UnadaptivePPO1P")
 SWEEP = Sweep("cartpole27", scale=0.005, blocks=12)
@@ -190,7 +190,7 @@ def test_the_dashboard_serves_this_machine_only_and_changes_nothing(sweep: Path)
 def test_the_page_in_a_browser(page: Path) -> None:
     with browser.chromium() as driver:
         driver.get(page.as_uri())
-        wait_for(
+        wait_until(
             lambda: driver.execute_script("return document.querySelectorAll('.js-plotly-plot .main-svg').length") > 4
         )
         assert browser.complaints(driver) == []
@@ -203,7 +203,7 @@ def test_the_page_in_a_browser(page: Path) -> None:
         click = f"{name}.dispatchEvent(new MouseEvent('{{}}', {{{{bubbles: true}}}}))"
         for event in ("mousedown", "mouseup"):
             driver.execute_script(click.format(event))
-        wait_for(lambda: driver.execute_script(toggled) == ["legendonly", True, True])
+        wait_until(lambda: driver.execute_script(toggled) == ["legendonly", True, True])
         width = driver.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
         assert width[0] <= width[1]
         assert "mean return" in driver.execute_script("return document.getElementById('conditions').textContent")
@@ -217,21 +217,14 @@ def test_the_dashboard_follows_a_run(sweep: Path, tmp_path: Path) -> None:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         driver.get(server.url)
         blocks = "return document.getElementById('progress') ? document.getElementById('progress').textContent : ''"
-        wait_for(lambda: "live" in driver.find_element("id", "live").text)
+        wait_until(lambda: "live" in driver.find_element("id", "live").text)
         unfinished = RunFolder(run_path(growing, "AdaptiveDQN2P", 1))
         table = unfinished.read_blocks()
         (unfinished.path / "done").unlink()
         unfinished.write_blocks(table.head(5))
-        wait_for(lambda: "5 of 12" in driver.execute_script(blocks))
+        wait_until(lambda: "5 of 12" in driver.execute_script(blocks))
         unfinished.write_blocks(table.head(6))
-        wait_for(lambda: "6 of 12" in driver.execute_script(blocks))
+        wait_until(lambda: "6 of 12" in driver.execute_script(blocks))
         assert browser.complaints(driver) == []
         assert not [url for url in browser.requested(driver) if not url.startswith((server.url, "data:", "blob:"))]
         server.shutdown()
-
-
-def wait_for(condition, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)

@@ -16,12 +16,10 @@ from repertory.capacity.clusters import PUBLISHED, Clusters
 from repertory.capacity.empirical import CapacityEstimate
 from repertory.capacity.preselect import Recommendation
 from repertory.experiments.experiment import PublishedCapacity
+from repertory.report.style import COLOURS
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-
-COLOURS = ("#0b4f8a", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Told apart by colour-blind eyes as well (Okabe and Ito)."""
 
 
 def print_frame(console: Console, frame: pd.DataFrame) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
+from repertory.report.style import COLOURS, DASHES
+
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7f7f7f")
-DASHES = ("-", "--", ":", "-.")
 Data = Mapping[str, Any]
 
 

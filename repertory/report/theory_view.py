@@ -13,7 +13,8 @@ from rich.console import Console
 from repertory.capacity.polynomials import EXAMPLE_1, polynomial_capacity
 from repertory.capacity.walks import WalkCapacity, walk_capacities
 from repertory.errors import unknown
-from repertory.report.capacity_view import COLOURS, keep, print_frame
+from repertory.report.capacity_view import keep, print_frame
+from repertory.report.style import COLOURS
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
