@@ -8,13 +8,17 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cartpole_dqn, cartpole_ppo, pocman_drqn, pocman_prpo
+from benchmarks import cartpole_dqn, cartpole_ppo, plain_c, pocman_drqn, pocman_prpo
 from benchmarks.keeping import checkpoint_cost, gain_of_second_worker
 from benchmarks.measure import Contender, machine, steps_per_second
 from benchmarks.peak import measure_peak
 
 TRAINING: dict[str, dict[str, Callable[[], Contender]]] = {
-    "Cartpole DQN": {"repertory": cartpole_dqn.repertory_dqn, "Stable-Baselines3": cartpole_dqn.sb3_dqn},
+    "Cartpole DQN": {
+        "repertory": cartpole_dqn.repertory_dqn,
+        "Stable-Baselines3": cartpole_dqn.sb3_dqn,
+        "plain C": plain_c.plain_c_dqn,
+    },
     "Cartpole PPO": {"repertory": cartpole_ppo.repertory_ppo, "Stable-Baselines3": cartpole_ppo.sb3_ppo},
     "POcman DRQN": {"repertory": pocman_drqn.repertory_drqn, "PyTorch": pocman_drqn.torch_drqn},
     "POcman PRPO": {"repertory": pocman_prpo.repertory_prpo, "sb3-contrib": pocman_prpo.sb3_recurrent_ppo},
@@ -31,7 +35,7 @@ def main() -> None:
         speeds = steps_per_second({name: make() for name, make in makers.items()})
         ours = next(iter(speeds.values()))
         for name, speed in speeds.items():
-            table.add_row(what, name, f"{speed:,.0f}", "" if speed == ours else f"{ours / speed:.0f}")
+            table.add_row(what, name, f"{speed:,.0f}", "" if speed == ours else f"{ours / speed:.3g}")
     console.print(table, highlight=False)
     peak, speed = measure_peak(), pocman_drqn.update_speed()
     console.print(
