@@ -1,4 +1,4 @@
-"""Tasks of one's own at compiled speed: MountainCar with varying gravity and engine, in two kernels and a list.
+"""Tasks of one's own at compiled speed: MountainCar with varying gravity and engine, in three kernels and a list.
 
 Run it: python examples/compiled_mountain_car.py [blocks]
 """

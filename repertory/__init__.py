@@ -21,6 +21,7 @@ from repertory.learners.protocol import Learner
 from repertory.learners.prpo import PRPO
 from repertory.learners.random import Random
 from repertory.library import Library, load
+from repertory.lifetime import Monitor
 from repertory.record import Record
 from repertory.selectors import EpsilonGreedy, FixedPartition, OneToOne, Selector, UCB1Tuned
 
@@ -36,6 +37,7 @@ __all__ = [
     "FixedPartition",
     "Learner",
     "Library",
+    "Monitor",
     "OneToOne",
     "Random",
     "Record",

@@ -144,7 +144,7 @@ def selector(name: str, profile: str = "text", **changes: Any) -> MakeSelector:
 
 def build_domain(name: str, profile: str, changes: Mapping[str, Any]) -> Domain:
     entry = find("domains", name)
-    if "tasks" in changes and entry.rules is NoSettings:  # what a list of tasks says of itself is no setting
+    if "tasks" in changes and "tasks" not in entry.rules.field_names():  # what a list of tasks says of itself
         changes = {key: value for key, value in changes.items() if key != "tasks"}
     return entry.build(with_profile(entry.rules, profile).replace_from_text(changes))
 

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from repertory import catalogue
 from repertory.errors import UsageError
 from repertory.experiments.checkpoint import Checkpoint, DamagedCheckpoint, read_checkpoint, write_file
 from repertory.experiments.config import build_components
@@ -50,8 +51,13 @@ class Policy:
 
     def action_probabilities(self, observation: Any) -> NDArray[np.float64]:
         """The probability of each action, as it would explore."""
+        if not hasattr(self.learner, "action_probabilities"):
+            kind = type(self.learner).__name__
+            raise UsageError(f"a {kind} has no action_probabilities to choose by; ask `policy.learner` itself")
         encode = encoder(self.observation_space) if isinstance(self.learner, CompiledPolicy) else None
-        row = np.asarray(observation if encode is None else encode(observation), np.float32)
+        row = np.asarray(observation) if encode is None else np.asarray(encode(observation))
+        if isinstance(self.learner, CompiledPolicy):
+            row = row.astype(np.float32)
         return np.asarray(self.learner.action_probabilities(row[None]))[0]
 
 
@@ -140,6 +146,10 @@ def load(path: str | Path, domain: Any = None, learner: Any = None) -> Library:
     if content.values.get("kind") != KIND:
         raise UsageError(f"{file} is no library; valid: a file that record.save(...) wrote")
     settings = content.values["settings"]
+    for part, given in (("domain", domain), ("learner", learner)):
+        name = settings[part]["name"]
+        if given is None and name not in catalogue.names(f"{part}s"):
+            raise UsageError(f"{file} is of the {part} '{name}', which is your own; give it: load(..., {part}=...)")
     made_domain, make_learner = build_components(settings, domain, learner)
     if isinstance(make_learner, DQN):  # what only acts needs hardly any memory
         make_learner = make_learner.replace(buffer_size=make_learner.batch_size, protected=0)

@@ -100,6 +100,12 @@ class Record:
     selector: Selector
     observation_space: gymnasium.Space
 
+    def __repr__(self) -> str:
+        name, policies = self.settings["domain"]["name"], len(self.policies)
+        return (
+            f"Record of {len(self.blocks)} blocks of {name} with {policies} policies, score {self.lifetime_score:.4g}"
+        )
+
     @property
     def lifetime_score(self) -> float:
         """Mean score of all blocks: mean return or reward per step, as the domain is scored."""

@@ -43,7 +43,7 @@ class SavableSelector(Selector, Protocol):
 MakeSelector = Callable[[int, int, np.random.Generator], Selector]
 """(number of tasks, number of policies, generator for draws made once) -> selector."""
 
-AVERAGES = ("per step", "per policy episode")
+AVERAGES = ("per step", "per episode", "per policy episode")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,8 @@ class EpsilonGreedy(Settings):
     epsilon: float = setting(0.1, "Probability of a uniformly random policy.", at_least=0, at_most=1)
     average: str = setting(
         "per step",
-        "What to rank by: reward on the task per step there, or per episode that the policy played on any task.",
+        "What to rank by: reward on the task per step there (of no use where every step earns the same), per episode "
+        "there, or per episode that the policy played on any task.",
         choices=AVERAGES,
     )
 
@@ -87,9 +88,9 @@ class UCB1Tuned(Settings):
     )
 
     def validate(self) -> None:
-        if self.average == "per policy episode" and self.optimal_average == UCB1Tuned.optimal_average:
+        if self.average != "per step" and self.optimal_average == UCB1Tuned.optimal_average:
             raise UsageError(
-                f"UCB1Tuned.optimal_average is {self.optimal_average}; valid with average='per policy episode': "
+                f"UCB1Tuned.optimal_average is {self.optimal_average}; valid with average='{self.average}': "
                 "the best possible return of an episode, such as 200"
             )
 
@@ -121,12 +122,13 @@ class OneToOne(Settings):
 class LifetimeAverages:
     """The average reward of every policy on every task, by either meaning of "average".
 
-    "per step" is the paper's R_ij: reward of policy i on task j over the steps it spent there. "per policy episode"
-    divides by the episodes the policy played on any task, and a pair's value is as of its last use.
+    "per step" is the paper's R_ij: reward of policy i on task j over the steps it spent there; "per episode" is over
+    the episodes it played there. "per policy episode" divides by the episodes the policy played on any task, and a
+    pair's value is as of its last use.
     """
 
     def __init__(self, kind: str, n_tasks: int, n_policies: int, untried: float) -> None:
-        self._per_step = kind == "per step"
+        self._kind = kind
         self.values = np.full((n_tasks, n_policies), untried)
         self._rewards = np.zeros((n_tasks, n_policies))
         self._steps = np.zeros((n_tasks, n_policies))
@@ -134,9 +136,9 @@ class LifetimeAverages:
 
     def update(self, task: int, policy: int, total_reward: float, steps: int) -> float:
         self._rewards[task, policy] += total_reward
-        self._steps[task, policy] += steps
+        self._steps[task, policy] += 1 if self._kind == "per episode" else steps
         self._episodes[policy] += 1
-        units = self._steps[task, policy] if self._per_step else self._episodes[policy]
+        units = self._episodes[policy] if self._kind == "per policy episode" else self._steps[task, policy]
         self.values[task, policy] = self._rewards[task, policy] / units
         return float(self.values[task, policy])
 

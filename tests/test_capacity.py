@@ -137,6 +137,22 @@ def test_a_pilot_recommends_and_is_not_lived_twice(tmp_path: Path, cartpole27: r
         repertory.recommend_policies(cartpole27, repertory.Random(), 0.5, policies=[0, 28])
 
 
+def test_a_learner_that_cannot_tell_its_memory(cartpole27: repertory.Domain) -> None:
+    class Still:
+        def begin_episode(self) -> None: ...
+        def act(self, observation: object) -> int:
+            return 0
+
+        def observe(self, *step: object) -> None: ...
+
+    options = {"policies": [1], "blocks": 2, "block_steps": 50, "runs": 1}
+    found = repertory.recommend_policies(cartpole27, lambda o, a, s: Still(), 0.5, **options)
+    assert found.memory is None
+    assert "memory unknown" in str(found)
+    with pytest.raises(UsageError, match="leave out memory"):
+        repertory.recommend_policies(cartpole27, lambda o, a, s: Still(), 0.5, memory=10, **options)
+
+
 def test_too_little_data_names_the_command(tmp_path: Path) -> None:
     repertory.live(
         "cartpole27", "random", 2, "fixed-partition", blocks=2, block_steps=50, out=tmp_path / "2P" / "run-00"

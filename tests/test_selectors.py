@@ -148,3 +148,16 @@ def test_a_restored_selector_goes_on_the_same(settings: repertory.EpsilonGreedy,
 def test_epsilon_outside_its_range_is_refused() -> None:
     with pytest.raises(repertory.UsageError, match=r"EpsilonGreedy.epsilon is 1.5; valid: a number at least 0"):
         repertory.EpsilonGreedy(epsilon=1.5)
+
+
+def test_an_average_per_episode_tells_apart_what_costs_the_same_per_step(rng: np.random.Generator) -> None:
+    """Every step costs 1; policy 0 is done in 10 steps, policy 1 needs 50."""
+    by_step, by_episode = (
+        repertory.EpsilonGreedy(epsilon=0, average=a)(1, 2, rng) for a in ("per step", "per episode")
+    )
+    for selector in (by_step, by_episode):
+        for policy, steps in ((0, 10), (1, 50), (0, 10), (1, 50)):
+            selector.update(0, policy, -float(steps), steps)
+    assert {by_step.select(0, rng) for _ in range(50)} == {0, 1}  # a tie
+    assert {by_episode.select(0, rng) for _ in range(50)} == {0}
+    assert by_episode.state_dict()["values"].tolist() == [[-10.0, -50.0]]

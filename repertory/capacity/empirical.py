@@ -70,8 +70,8 @@ def capacity_curve(scores: Mapping[int, float], n_tasks: int) -> CapacityCurve:
     best = scores[reference]
     if not best > 0:
         raise UsageError(
-            f"the score with {reference} policies is {best:.4g}; capacity is relative to it and needs it above 0: "
-            "train longer (a larger --scale)"
+            f"the score with {reference} policies is {best:.4g}; capacity is a share of it and needs it above 0: train "
+            "longer, or shift rewards that are costs"
         )
     steps: list[Step] = []
     fewest = reference + 1

@@ -22,6 +22,7 @@ from repertory.experiments.run import live_plan
 from repertory.learners.face import memory_of
 from repertory.learners.protocol import MakeLearner
 from repertory.metrics import lifetime_score
+from repertory.selectors import MakeSelector
 
 PILOT_BLOCKS_PER_TASK = 10
 PILOT_BLOCK_STEPS = 20_000
@@ -39,15 +40,15 @@ class Recommendation:
     tolerance: float
     confidence: float | None
     """Share of resampled pilots in which this number is within tolerance; None if there is one run of each only."""
-    memory: int
-    """Of the library in bytes, replay memories included."""
+    memory: int | None
+    """Of the library in bytes, replay memories included; None for learners that cannot tell theirs."""
     table: pd.DataFrame
     """A row per number of policies: runs, score, relative (to a policy per task), within, confidence, memory."""
     estimate: CapacityEstimate
 
     def __str__(self) -> str:
         sure = "" if self.confidence is None else f" (confidence {self.confidence:.0%})"
-        size = f"{self.memory / 1e6:.1f} MB"
+        size = "memory unknown" if self.memory is None else f"{self.memory / 1e6:.1f} MB"
         if self.within_tolerance:
             return f"{self.policies} policies are within {self.tolerance:.0%} of one per task{sure}: {size}"
         lost = 1 - self.estimate.curve.scores[self.policies] / self.estimate.curve.scores[self.estimate.curve.reference]
@@ -73,20 +74,26 @@ def recommend_policies(
     blocks: int | None = None,
     block_steps: int | None = None,
     runs: int = PILOT_RUNS,
+    selector: MakeSelector | str = "fixed-partition",
+    seed: int = 0,
     profile: str = "text",
     out: str | Path | None = None,
     live: Callable[[Sequence[tuple[Plan, Path | None]]], list[pd.DataFrame]] | None = None,
 ) -> Recommendation:
     """The smallest number of policies whose lifetime score is within `tolerance` of a policy per task.
 
-    Decided from a pilot: lifetimes with each number in `policies` (the paper's choice if not given), unadaptive
-    selection, `runs` of each, of `blocks` blocks of `block_steps` steps. With `out`, the pilot's runs are kept there
-    and need not be lived again. With `results`, nothing is lived: the unadaptive runs in that folder decide. `memory`
-    is the most that the library may take, in bytes.
+    Decided from a pilot: lifetimes with each number in `policies` (the paper's choice if not given), `runs` of each, of
+    `blocks` blocks of `block_steps` steps. Selection is unadaptive, as in the paper's definition of capacity; where
+    tasks conflict, an adaptive `selector` may do with fewer policies. With `out`, the pilot's runs are kept there and
+    need not be lived again. With `results`, nothing is lived: the unadaptive runs in that folder decide. `memory` is
+    the most that the library may take, in bytes.
     """
     if not 0 <= tolerance <= 1:
         raise UsageError(f"tolerance is {tolerance}; valid: from 0 to 1")
-    first = make_plan(domain, learner, 1, "fixed-partition", profile=profile)
+    first = make_plan(domain, learner, 1, selector, seed=seed, profile=profile)
+    policy_bytes = policy_memory(first)
+    if memory is not None and policy_bytes is None:
+        raise UsageError("this learner has no state_dict, so its memory is not known; leave out memory")
     n_tasks = first.domain.n_tasks
     if results is not None:
         scores = _scores_at_hand(read_results(Path(results)), catalogue.name_of(first.learner), n_tasks)
@@ -98,7 +105,7 @@ def recommend_policies(
         length = blocks or PILOT_BLOCKS_PER_TASK * n_tasks, block_steps or PILOT_BLOCK_STEPS
         plans = pilot(first, numbers, runs, *length, None if out is None else Path(out))
         scores = _pilot_scores(plans, live or live_in_turn, first.domain.score)
-    return decide(estimate_capacity(scores, n_tasks), tolerance, policy_memory(first), memory)
+    return decide(estimate_capacity(scores, n_tasks), tolerance, policy_bytes, memory)
 
 
 def pilot(
@@ -112,10 +119,11 @@ def pilot(
                 first.domain,
                 first.learner,
                 count,
-                "fixed-partition",
+                first.selector,
                 blocks=blocks,
                 block_steps=block_steps,
                 run=run,
+                seed=first.seed,
                 profile=first.profile,
             )
             plans.append((plan, None if out is None else out / f"{count}P" / f"run-{run:02d}"))
@@ -156,12 +164,15 @@ def _scores_at_hand(results: Results, learner: str, n_tasks: int) -> dict[int, A
     return scores
 
 
-def policy_memory(plan: Plan) -> int:
-    """Bytes of one policy once its memories are full."""
-    return memory_of(plan.lifetime().policies[0])
+def policy_memory(plan: Plan) -> int | None:
+    """Bytes of one policy once its memories are full, if it can tell."""
+    policy = plan.lifetime().policies[0]
+    return memory_of(policy) if hasattr(policy, "state_dict") else None
 
 
-def decide(estimate: CapacityEstimate, tolerance: float, policy_bytes: int, memory: int | None) -> Recommendation:
+def decide(
+    estimate: CapacityEstimate, tolerance: float, policy_bytes: int | None, memory: int | None
+) -> Recommendation:
     curve = estimate.curve
     rows = []
     for count, score in sorted(curve.scores.items()):
@@ -174,13 +185,13 @@ def decide(estimate: CapacityEstimate, tolerance: float, policy_bytes: int, memo
                 "relative": relative,
                 "within": relative >= 1 - tolerance,
                 "confidence": estimate.confidence(count, tolerance),
-                "memory": count * policy_bytes,
+                "memory": None if policy_bytes is None else count * policy_bytes,
             }
         )
     table = pd.DataFrame(rows)
     chosen = curve.policies(tolerance)
-    fits = memory is None or chosen * policy_bytes <= memory
-    if not fits and memory is not None:
+    fits = memory is None or policy_bytes is None or chosen * policy_bytes <= memory
+    if not fits and memory is not None and policy_bytes is not None:
         affordable = table.loc[table["memory"] <= memory]
         if affordable.empty:
             raise UsageError(
@@ -193,7 +204,7 @@ def decide(estimate: CapacityEstimate, tolerance: float, policy_bytes: int, memo
         within_tolerance=fits or bool(table.set_index("policies").loc[chosen, "within"]),
         tolerance=tolerance,
         confidence=estimate.confidence(chosen, tolerance),
-        memory=chosen * policy_bytes,
+        memory=None if policy_bytes is None else chosen * policy_bytes,
         table=table,
         estimate=estimate,
     )

@@ -159,7 +159,8 @@ def clusters_figure(name: str, clusters: Clusters) -> Any:
 
 
 def recommendation_table(recommendation: Recommendation) -> pd.DataFrame:
-    return recommendation.table.assign(memory=recommendation.table["memory"].map(lambda b: f"{b / 1e6:.1f} MB"))
+    table = recommendation.table
+    return table.assign(memory=table["memory"].map(lambda b: "" if pd.isna(b) else f"{b / 1e6:.1f} MB"))
 
 
 def recommendation_figure(recommendation: Recommendation) -> Any:
