@@ -84,13 +84,15 @@ def names(kind: str) -> list[str]:
     return [*BUILT_IN[kind], *sorted(_entry_points(kind))]
 
 
-@cache
 def find(kind: str, name: str) -> Any:
     """The entry of a name; what another package brings is imported when first asked for."""
     if not isinstance(name, str) or name not in names(kind):
         raise unknown(kind.removesuffix("s"), name, names(kind))
-    if name in BUILT_IN[kind]:
-        return BUILT_IN[kind][name]
+    return BUILT_IN[kind][name] if name in BUILT_IN[kind] else _imported(kind, name)
+
+
+@cache
+def _imported(kind: str, name: str) -> Any:
     point = _entry_points(kind)[name]
     try:
         entry = point.load()

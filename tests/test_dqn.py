@@ -192,8 +192,8 @@ def test_spaces_it_cannot_take_are_refused() -> None:
     box = gymnasium.spaces.Box(-1.0, 1.0, (4,))
     with pytest.raises(repertory.UsageError, match="DQN takes actions"):
         repertory.DQN()(box, box, 0)
-    with pytest.raises(repertory.UsageError, match="DQN observes vectors"):
-        repertory.DQN()(gymnasium.spaces.Box(-1.0, 1.0, (4, 4)), SPACES[1], 0)
+    with pytest.raises(repertory.UsageError, match="DQN observes numbers or choices"):
+        repertory.DQN()(gymnasium.spaces.Text(4), SPACES[1], 0)
 
 
 def test_a_policy_with_a_full_memory_is_small() -> None:
