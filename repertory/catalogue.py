@@ -12,6 +12,7 @@ behind `repertory.domains` it is a `DomainEntry`, or a function that returns a `
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -99,7 +100,9 @@ def _imported(kind: str, name: str) -> Any:
     except Exception as error:  # whatever another package's import may raise
         raise UsageError(f"{name} is brought by {point.value}, which cannot be imported: {error}") from error
     if kind == "domains" and not isinstance(entry, DomainEntry):
-        return DomainEntry(NoSettings, lambda rules: entry(), PAPER_BLOCKS, PAPER_BLOCK_STEPS)
+        # By the name it was asked for, so that a run of it finds it again.
+        build = lambda rules: dataclasses.replace(entry(), name=name, settings={})  # noqa: E731
+        return DomainEntry(NoSettings, build, PAPER_BLOCKS, PAPER_BLOCK_STEPS)
     return entry
 
 
@@ -161,6 +164,8 @@ def build_selector(name: str, profile: str, changes: Mapping[str, Any], domain_n
 
 def _build(kind: str, name: str, profile: str, changes: Mapping[str, Any], domain_name: str) -> Any:
     settings = settings_class(kind, name)
+    if settings is NoSettings:  # how a run describes a plain function is no setting
+        changes = {key: value for key, value in changes.items() if key != "code"}
     configured = with_profile(settings, profile, domain_name).replace_from_text(changes)
     return find(kind, name) if settings is NoSettings else configured
 

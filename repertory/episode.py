@@ -62,15 +62,17 @@ class EpisodePlayer:
     def play(self, task: int, learner: Learner, seed: int) -> Outcome:
         begin_task = getattr(learner, "begin_task", None)
         if begin_task is not None:
-            begin_task(task)
+            with _blaming("the learner", 0):
+                begin_task(task)
         if self._tasks is not None and is_compiled(learner):
             if (learner.inputs, learner.actions) != self._sizes:
                 raise self._misfit(learner)
             run_episode = compiled_episode(self._tasks.kernels, learner.kernels)
             return Outcome(*run_episode(self._params[task], self._stage, learner.handle, seed))
         if task not in self._envs:
-            env = self._domain.env(task)
-            self._domain.check_spaces(task, env)
+            with _blaming("the environment", 0):
+                env = self._domain.env(task)
+                self._domain.check_spaces(task, env)
             self._envs[task] = env
         return plain_episode(self._envs[task], learner, seed)
 
@@ -101,8 +103,8 @@ def plain_episode(env: gymnasium.Env, learner: Learner, seed: int) -> Outcome:
             raise EpisodeFault(f"at step {steps} the learner acted {action!r}, which is not in {env.action_space}")
         with _blaming("the environment", steps):
             next_observation, reward, terminated, truncated, _info = env.step(action)
-        if not math.isfinite(reward):
-            raise EpisodeFault(f"at step {steps} the environment gave the reward {reward}, which is no finite number")
+        if not isinstance(reward, (int, float, np.number)) or not math.isfinite(reward):
+            raise EpisodeFault(f"at step {steps} the environment gave the reward {reward!r}, which is no finite number")
         with _blaming("the learner", steps):
             learner.observe(observation, action, float(reward), next_observation, terminated, truncated)
         steps += 1

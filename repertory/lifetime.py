@@ -101,6 +101,8 @@ class Lifetime:
     def _play(self, tally: BlockTally, policy: int, episode_seed: int) -> Outcome:
         """One episode; what goes wrong in it is told with the task and the policy."""
         where = f"task {tally.task} ({self._task_names[tally.task]}), policy {policy}, block {tally.block}"
+        if not 0 <= policy < len(self.policies):
+            raise EpisodeFault(f"{where}: the selector chose a policy that is none of 0 to {len(self.policies) - 1}")
         try:
             outcome = self._player.play(tally.task, self.policies[policy], episode_seed)
         except EpisodeFault as fault:

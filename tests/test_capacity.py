@@ -167,6 +167,13 @@ def test_too_little_data_names_the_command(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no folder; next: repertory reproduce"):
         empirical_in_console(tmp_path / "nowhere", 0.05, tmp_path / "out", QUIET)
     assert not (tmp_path / "out").exists()
+    repertory.live(
+        "cartpole125", "random", 4, "fixed-partition", blocks=2, block_steps=50, out=tmp_path / "4P" / "run-00"
+    )
+    with pytest.raises(UsageError, match="2 different domains, settings or lengths"):
+        empirical_in_console(tmp_path, 0.05, tmp_path / "out", QUIET)
+    with pytest.raises(UsageError, match="finite numbers"):
+        capacity_curve({1: float("nan"), 2: 1.0}, 2)
 
 
 def test_random_play_tells_tasks_apart() -> None:

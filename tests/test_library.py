@@ -10,7 +10,8 @@ import pytest
 
 import repertory
 from repertory.errors import UsageError
-from repertory.experiments.description import code_fingerprint, described
+from repertory.experiments.description import described
+from repertory.fingerprint import code_fingerprint
 from repertory.lifetime import Monitor
 from tests.test_tasks import Faulty, Stray
 
@@ -90,6 +91,13 @@ def live(out: Path, learner: object, blocks: int = 4) -> repertory.Record:
     return repertory.live(domain, learner, 2, blocks=blocks, block_steps=60, out=out)
 
 
+CONSTANT = 1
+
+
+def reads_constant(observation_space, action_space, seed):
+    return CONSTANT
+
+
 class Stop(Exception):
     """As if the process had died."""
 
@@ -130,6 +138,10 @@ def test_what_tells_code_apart() -> None:
     assert code_fingerprint(make_stray) == code_fingerprint(make_stray) != code_fingerprint(make_other)
     assert code_fingerprint(functools.partial(make_stray, 1)) != code_fingerprint(functools.partial(make_stray, 2))
     assert code_fingerprint(eval("lambda o, a, s: 5")) is None  # no source to read
+    assert code_fingerprint(reads_constant) is not None
+    before = code_fingerprint(reads_constant)
+    globals()["CONSTANT"] = 2
+    assert code_fingerprint(reads_constant) != before
     anything = object()
     assert code_fingerprint(lambda o, a, s: anything) is None
     assert described(repertory.DQN())["name"] == "dqn"

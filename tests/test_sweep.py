@@ -140,6 +140,9 @@ def test_a_folder_of_another_sweep_is_refused(tmp_path: Path) -> None:
         (["cartpole27", "--scale", "0"], "--scale is 0.0"),
         (["cartpole27", "--scale", "nan"], "--scale is nan"),
         (["cartpole27", "--blocks", "0"], "--blocks is 0"),
+        (["cartpole27", "--seed", "-1"], "--seed is -1"),
+        (["cartpole27", "--scale", "1e305"], "--scale is 1e+305"),
+        (["cartpole27", "--runs", "0-99999999"], "at most 100000 runs"),
         (["cartpole27", "--workers", "0"], "--workers is 0"),
         (["cartpole27", "--engine", "cloud"], "unknown engine 'cloud'"),
         (["cartpole27", "--profile", "txt"], "unknown profile 'txt'"),
@@ -157,3 +160,31 @@ def test_bad_input_is_one_line_and_writes_nothing(arguments: list[str], message:
 def test_engines_by_name() -> None:
     assert make_engine("local", 3).workers == 3
     assert make_engine("local", None).workers >= 1
+
+
+def test_a_finished_run_counts_whatever_it_said_last(tmp_path: Path) -> None:
+    """Death between `done` and the last word, or another sweep that was faster."""
+    done = job(tmp_path, "tame")
+    assert run_job(done).state == FINISHED
+    status = json.loads((Path(done.folder) / "status.json").read_text())
+    (Path(done.folder) / "status.json").write_text(json.dumps(status | {"state": "living"}))
+    assert live_sweep([done], LocalEngine(1), silent())[done.folder].state == FINISHED
+    assert run_job(done).state == FINISHED
+
+
+def test_what_died_in_the_middle_of_a_claim_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "sweep").mkdir()
+    (tmp_path / "sweep" / "sweep.json.123.part").write_text("{")
+    claim(tmp_path / "sweep", SWEEP)
+    half = job(tmp_path, "half")
+    Path(half.folder).mkdir(parents=True)
+    (Path(half.folder) / "run.json.part").write_text("{")
+    assert run_job(half).state == FINISHED
+
+
+def test_a_worker_that_dies_at_once_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    standing = live_sweep([job(tmp_path, "tame")], LocalEngine(1), silent())
+    (status,) = standing.values()
+    assert status.state == STOPPED
+    assert "ended with status 1, 3 times" in status.message

@@ -173,3 +173,28 @@ def test_a_learner_that_raises_is_named() -> None:
     domain = repertory.tasks([Faulty], names=["corridor"], check=False)
     with pytest.raises(EpisodeFault, match=r"policy 0, block 0: at step 0 the learner raised KeyError"):
         repertory.live(domain, lambda o, a, s: Broken(), 1, blocks=1, block_steps=10)
+
+
+def test_a_run_with_other_task_code_is_another_run(tmp_path: Path) -> None:
+    def live(steps: int) -> None:
+        domain = repertory.tasks([functools.partial(Faulty, str(steps))], names=["corridor"], check=False)
+        repertory.live(domain, repertory.Random(), 1, blocks=1, block_steps=40, out=tmp_path / "run")
+
+    live(1)
+    with pytest.raises(UsageError, match="holds a run with other settings"):
+        live(2)
+    with pytest.raises(UsageError, match="holds this run, finished"):
+        live(1)
+    with pytest.raises(UsageError, match="score is 'fame'; valid: mean return or reward per step"):
+        repertory.tasks(["CartPole-v1"], score="fame")
+
+
+def test_a_selector_must_choose_a_policy() -> None:
+    class Off:
+        def select(self, task: int, rng: np.random.Generator) -> int:
+            return -1
+
+        def update(self, *episode: object) -> None: ...
+
+    with pytest.raises(EpisodeFault, match="the selector chose a policy that is none of 0 to 1"):
+        repertory.live("cartpole27", "random", 2, lambda t, p, rng: Off(), blocks=1, block_steps=20)

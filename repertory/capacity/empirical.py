@@ -66,6 +66,8 @@ def capacity_curve(scores: Mapping[int, float], n_tasks: int) -> CapacityCurve:
     """From lifetime scores by number of policies; the highest number is the reference."""
     if not scores:
         raise UsageError("no scores; valid: a lifetime score for each of some numbers of policies")
+    if not all(np.isfinite(score) for score in scores.values()):
+        raise UsageError(f"scores are {dict(scores)}; valid: finite numbers")
     reference = max(scores)
     best = scores[reference]
     if not best > 0:

@@ -68,7 +68,7 @@ def recommend_policies(
     learner: MakeLearner | str,
     tolerance: float = 0.05,
     *,
-    memory: int | None = None,
+    memory: int | str | None = None,
     results: str | Path | None = None,
     policies: Sequence[int] | None = None,
     blocks: int | None = None,
@@ -86,12 +86,13 @@ def recommend_policies(
     `blocks` blocks of `block_steps` steps. Selection is unadaptive, as in the paper's definition of capacity; where
     tasks conflict, an adaptive `selector` may do with fewer policies. With `out`, the pilot's runs are kept there and
     need not be lived again. With `results`, nothing is lived: the unadaptive runs in that folder decide. `memory` is
-    the most that the library may take, in bytes.
+    the most that the library may take, in bytes or as `"200MB"`.
     """
     if not 0 <= tolerance <= 1:
         raise UsageError(f"tolerance is {tolerance}; valid: from 0 to 1")
     first = make_plan(domain, learner, 1, selector, seed=seed, profile=profile)
     policy_bytes = policy_memory(first)
+    memory = parse_memory(memory) if isinstance(memory, str) else memory
     if memory is not None and policy_bytes is None:
         raise UsageError("this learner has no state_dict, so its memory is not known; leave out memory")
     n_tasks = first.domain.n_tasks
@@ -102,7 +103,10 @@ def recommend_policies(
         if not numbers or numbers[0] < 1 or numbers[-1] > n_tasks:
             raise UsageError(f"policies are {list(numbers)}; valid: numbers from 1 to {n_tasks}")
         numbers = sorted({*numbers, n_tasks})  # what the others are measured against
-        length = blocks or PILOT_BLOCKS_PER_TASK * n_tasks, block_steps or PILOT_BLOCK_STEPS
+        length = (
+            PILOT_BLOCKS_PER_TASK * n_tasks if blocks is None else blocks,
+            PILOT_BLOCK_STEPS if block_steps is None else block_steps,
+        )
         plans = pilot(first, numbers, runs, *length, None if out is None else Path(out))
         scores = _pilot_scores(plans, live or live_in_turn, first.domain.score)
     return decide(estimate_capacity(scores, n_tasks), tolerance, policy_bytes, memory)
@@ -119,7 +123,7 @@ def pilot(
                 first.domain,
                 first.learner,
                 count,
-                first.selector,
+                first.selector if count < first.domain.n_tasks else "one-to-one",
                 blocks=blocks,
                 block_steps=block_steps,
                 run=run,

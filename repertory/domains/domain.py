@@ -73,6 +73,9 @@ class Domain:
     sample_observations: Callable[[np.random.Generator, int], NDArray[np.float32]] | None = None
     """(rng, count) -> observations that policies may be compared on; the observation space's own samples if none."""
     end_feature: EndFeature | None = None
+    is_described: bool = True
+    """Whether name, task names and settings tell it from all other domains; a run of one that they do not cannot be
+    gone on with in a later process."""
 
     @property
     def n_tasks(self) -> int:

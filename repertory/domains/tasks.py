@@ -11,6 +11,8 @@ import gymnasium
 
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
+from repertory.fingerprint import code_fingerprint
+from repertory.metrics import SCORES
 
 TaskSpec = str | tuple[str, Mapping[str, Any]] | Callable[[], gymnasium.Env]
 """An id, an id with keyword arguments, or anything that makes an environment when called."""
@@ -42,12 +44,16 @@ def tasks(
     found = tuple(names) if names is not None else _distinct([_name(spec) for spec in specs])
     if len(found) != len(specs) or len(set(found)) != len(found):
         raise UsageError(f"names are {list(found)}; valid: {len(specs)} different ones, one for each task")
+    if score not in SCORES:
+        raise UsageError(f"score is {score!r}; valid: {' or '.join(SCORES)}")
+    descriptions = [_description(spec) for spec in specs]
     domain = Domain(
         name=name,
         task_names=tuple(str(task) for task in found),
         make_env=lambda task: makers[task](),
-        settings={"tasks": [_description(spec) for spec in specs]},
+        settings={"tasks": descriptions},
         score=score,
+        is_described=None not in descriptions,
     )
     if check:
         _check(domain)
@@ -91,9 +97,12 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
     return tuple(f"{place}: {name}" for place, name in enumerate(names))
 
 
-def _description(spec: Any) -> str:
-    """For the record of a run: tells one list of tasks from another."""
-    return _name(spec)
+def _description(spec: Any) -> str | None:
+    """For the record of a run: tells one list of tasks from another; None for code that cannot be read."""
+    if isinstance(spec, (str, tuple)):
+        return _name(spec)
+    code = code_fingerprint(spec)
+    return None if code is None else f"{_name(spec)} [{code}]"
 
 
 def _check(domain: Domain) -> None:

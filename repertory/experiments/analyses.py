@@ -77,6 +77,8 @@ def clusters_in_console(name: str, profile: str, steps: int, seed: int, out: Pat
 
     if steps < 1:
         raise UsageError(f"--steps is {steps}; valid: a whole number at least 1")
+    if not 0 <= seed < 2**31:
+        raise UsageError(f"--seed is {seed}; valid: a whole number from 0 to {2**31 - 1}")
     clusters = cluster_tasks(catalogue.domain(name, profile), steps, seed)
     view.print_frame(console, clusters.signatures)
     console.print()

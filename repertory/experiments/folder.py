@@ -38,6 +38,8 @@ from repertory.experiments.checkpoint import (
 RECORDED_PACKAGES = ("repertory", "numpy", "numba", "gymnasium", "pandas")
 RECORDED_IF_THERE = ("torch", "stable-baselines3", "sb3-contrib")
 SHOWN_DIFFERENCES = 4
+PART = ".part"
+"""The ending of a file that is being written."""
 
 
 class FolderInUse(UsageError):
@@ -64,19 +66,30 @@ class RunFolder:
         A run with a component that its settings cannot tell from others (code that cannot be read) needs a new folder.
         """
         settings = plain(settings)
+        self.refuse_others(settings, is_described)
         try:
-            if self._run_file.exists():
-                self._check_same(settings, is_described)
-            else:
+            if not self._run_file.exists():
                 self.path.mkdir(parents=True, exist_ok=True)
-                if any(file != self._lock_file for file in self.path.iterdir()):
-                    raise UsageError(f"{self.path} is not empty and holds no run; choose another --out")
                 content = {"settings": settings, "versions": versions()}
                 self.write(self._run_file, lambda path: path.write_text(json.dumps(content, indent=2) + "\n"))
             self.write(self.path / "writable", lambda path: path.write_text(""))
             (self.path / "writable").unlink()
         except OSError as error:
             raise _unwritable(self.path, error) from None
+
+    def refuse_others(self, settings: dict[str, Any], is_described: bool = True) -> None:
+        """Fail if the folder is another run's, or no run's; nothing is written."""
+        try:
+            if self._run_file.exists():
+                self._check_same(plain(settings), is_described)
+            elif self.path.exists() and any(not self._is_own(file) for file in self.path.iterdir()):
+                raise UsageError(f"{self.path} is not empty and holds no run; choose another --out")
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+
+    def _is_own(self, file: Path) -> bool:
+        """Whether this is what a run leaves that died before it had begun."""
+        return file == self._lock_file or file.name.endswith(PART)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -168,7 +181,7 @@ class RunFolder:
 
     def write(self, path: Path, write: Callable[[Path], Any]) -> None:
         """Write a file under a temporary name, then give it its own."""
-        temporary = path.with_name(path.name + ".part")
+        temporary = path.with_name(path.name + PART)
         try:
             write(temporary)
             os.replace(temporary, path)

@@ -41,6 +41,10 @@ ONE_THREAD = dict.fromkeys(
 """The environment of a worker: a run has one core, and small networks gain nothing from a second."""
 
 
+PATIENCE = 20.0
+"""Seconds to wait for a folder: the workers of a sweep that was killed save and stop a moment later."""
+
+
 @dataclass(frozen=True)
 class Job:
     """A run to be lived."""
@@ -111,7 +115,7 @@ def _monitors(job: Job, plan: Plan, orphaned_from: int | None) -> Iterator[Monit
 
 def _live_when_free(folder: RunFolder, plan: Plan, monitors: Sequence[Monitor], patience: float) -> None:
     deadline = time.monotonic() + patience
-    while True:
+    while not folder.holds_finished(plan.settings()):  # somebody else may have finished it
         try:
             live_plan(plan, folder.path, monitors, _draw)
             return
@@ -145,7 +149,7 @@ class _ParentWatch(Monitor):
 def main() -> None:
     """Read a job from standard input and live it; the status it ends in goes to the file named first."""
     result, parent = Path(sys.argv[1]), int(sys.argv[2])
-    status = run_job(Job(**json.load(sys.stdin)), orphaned_from=parent)
+    status = run_job(Job(**json.load(sys.stdin)), PATIENCE, orphaned_from=parent)
     result.write_text(json.dumps(asdict(status)))
 
 

@@ -64,14 +64,12 @@ class Keeper(Monitor):
     def save(self) -> None:
         """Write blocks and, if all parts of the lifetime can be saved, a checkpoint."""
         started = time.monotonic()
-        try:
+        with disk_faults(self._folder):
             if self._lifetime.can_be_saved:
                 arrays, values = self._lifetime.state()
                 values["settings"] = self._settings
                 self._folder.write_checkpoint(Checkpoint(arrays, values))
             self._folder.write_blocks(self._lifetime.blocks)
-        except OSError as error:
-            raise RunStopped(_disk_message(self._folder, error)) from error
         self._saved = time.monotonic()
         if self._fixed_pause is None:
             self._pause = min(max((self._saved - started) / COST, SHORTEST_PAUSE), LONGEST_PAUSE)
@@ -126,6 +124,14 @@ def check_finite(lifetime: Lifetime, tally: BlockTally) -> None:
             )
 
 
-def _disk_message(folder: RunFolder, error: OSError) -> str:
-    reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
-    return f"cannot write to {folder.path}: {reason}; the last good checkpoint is intact, run the same command again"
+@contextmanager
+def disk_faults(folder: RunFolder) -> Iterator[None]:
+    """A disk that is full or gone stops a run with a message; what was saved before stays."""
+    try:
+        yield
+    except OSError as error:
+        reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
+        message = (
+            f"cannot write to {folder.path}: {reason}; the last good checkpoint is intact, run the same command again"
+        )
+        raise RunStopped(message) from error

@@ -6,6 +6,7 @@ terminal's group, so Ctrl-C reaches the sweep alone, which tells each of them on
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -73,7 +74,7 @@ class _Worker:
                 start_new_session=True,
             )
         assert self._process.stdin is not None
-        with self._process.stdin as stdin:
+        with contextlib.suppress(BrokenPipeError), self._process.stdin as stdin:  # it died at once; `death` will tell
             stdin.write(json.dumps(asdict(job)).encode())
 
     def has_ended(self, seconds: float) -> bool:

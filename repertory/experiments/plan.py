@@ -72,7 +72,7 @@ class Plan:
     @property
     def is_described(self) -> bool:
         """Whether `settings` tells this plan from all others: not if a component is code that cannot be read."""
-        return is_described(self.learner) and is_described(self.selector)
+        return self.domain.is_described and is_described(self.learner) and is_described(self.selector)
 
     def settings(self) -> dict[str, Any]:
         """For the record of the run: plain values only."""

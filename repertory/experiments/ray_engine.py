@@ -32,7 +32,7 @@ class RayEngine:
         except ImportError:
             raise UsageError("--engine ray needs Ray; next: pip install 'repertory[ray]'") from None
         self._ray = ray
-        self._workers = workers
+        self._limit = workers
         if not ray.is_initialized():
             try:
                 ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
@@ -40,6 +40,7 @@ class RayEngine:
                 raise UsageError(
                     f"no Ray cluster at {address or '$RAY_ADDRESS'} ({error}); see docs/cluster.md"
                 ) from None
+        self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._task = ray.remote(_run_on_cluster).options(
             num_cpus=1, max_retries=RETRIES, runtime_env={"env_vars": ONE_THREAD}
         )
@@ -50,7 +51,7 @@ class RayEngine:
         running: dict[Any, Job] = {}
         try:
             while waiting or running:
-                while waiting and (self._workers is None or len(running) < self._workers):
+                while waiting and (self._limit is None or len(running) < self._limit):
                     job = waiting.pop()
                     running[self._task.remote(asdict(job))] = job
                 ended, _others = self._ray.wait(list(running), timeout=TICK)

@@ -15,6 +15,7 @@ from repertory.domains.domain import Domain
 from repertory.episode import EpisodePlayer
 from repertory.errors import UsageError
 from repertory.experiments.config import build_components, plan_from_settings
+from repertory.experiments.folder import RunFolder
 from repertory.experiments.results import Results, Run
 from repertory.experiments.run import live_plan
 from repertory.learners.random import Random
@@ -70,6 +71,9 @@ def live_one_to_one(results: Results, run: Run) -> Run:
     changes = {"selector": {"name": "one-to-one"}, "policies": len(run.settings["task_names"])}
     condition = f"OneToOne{run.settings['learner']['name'].upper()}"
     path = results.path / condition / f"run-{run.number:02d}"
+    folder = RunFolder(path)
+    if folder.is_done:  # lived since the results were read
+        return Run(condition, path, folder.settings(), folder.read_blocks(), is_done=True)
     record = live_plan(plan_from_settings({**run.settings, **changes}), path)
     return Run(condition, path, record.settings, record.blocks, is_done=True)
 
@@ -128,9 +132,17 @@ def _missing_twin(results: Results, run: Run) -> UsageError:
 def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) -> dict[int, Any]:
     """Lifetime scores of a learner's runs by number of policies; the paper's capacity uses the unadaptive ones."""
     scores: dict[int, list[float]] = {}
+    kinds = set()
     for runs in results.by_condition.values():
         for run in runs:
             is_fixed = run.settings["selector"]["name"] in ONE_PER_TASK
             if run.settings["learner"]["name"] == learner and is_fixed == unadaptive:
                 scores.setdefault(int(run.settings["policies"]), []).append(run.score("lifetime"))
+                shared = ("domain", "learner", "profile", "blocks", "block_steps")
+                kinds.add(json.dumps({key: run.settings[key] for key in shared}, sort_keys=True))
+    if len(kinds) > 1:
+        raise UsageError(
+            f"{results.path} holds runs of {learner} on {len(kinds)} different domains, settings or lengths, which do "
+            "not compare; next: give the folder of one sweep"
+        )
     return {policies: np.array(values) for policies, values in sorted(scores.items())}

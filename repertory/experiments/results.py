@@ -98,6 +98,7 @@ def read_results(path: Path) -> Results:
 def _read_run(root: Path, path: Path) -> Run | None:
     """None for a run that has no block yet."""
     folder = RunFolder(path)
+    is_done = folder.is_done  # before the blocks are read: it may be finished in between
     settings = folder.settings()
     try:
         blocks = folder.read_blocks()
@@ -114,4 +115,4 @@ def _read_run(root: Path, path: Path) -> Run | None:
         condition = str(relative) if relative.parts else path.parent.name
     else:
         condition = str(path.relative_to(root)) if path != root else path.name
-    return Run(condition, path, settings, blocks, folder.is_done)
+    return Run(condition, path, settings, blocks, is_done)

@@ -9,7 +9,7 @@ from typing import Any
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
 from repertory.experiments.folder import RunFolder, plain
-from repertory.experiments.keeper import Keeper
+from repertory.experiments.keeper import Keeper, disk_faults
 from repertory.experiments.plan import Plan, make_plan
 from repertory.learners.protocol import MakeLearner
 from repertory.lifetime import Lifetime, Monitor
@@ -93,8 +93,9 @@ def _live_in_folder(
     notice: Callable[[str], None],
 ) -> None:
     settings = plain(plan.settings())
-    folder.claim(settings, plan.is_described)
-    with folder.locked():
+    folder.refuse_others(settings, plan.is_described)
+    with folder.locked(), disk_faults(folder):
+        folder.claim(settings, plan.is_described)
         if folder.is_done:
             raise UsageError(
                 f"{folder.path} holds this run, finished; read its blocks.parquet, or choose another folder"

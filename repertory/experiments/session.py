@@ -68,6 +68,7 @@ def reproduce_in_console(
     path = (out or default_folder(name, profile)).resolve()
     numbers, chosen = parse_runs(runs, sweep.data.runs), sweep.data.select(conditions)
     jobs = [sweep.job(path, condition, run, tensorboard) for run in numbers for condition in chosen]
+    jobs[0].plan()  # what cannot be planned is refused before a folder is made
     chosen_engine = make_engine(engine, workers)
     claim(path, sweep)
     with _polite_kill():

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,9 +23,11 @@ from repertory.experiments.job import Job
 from repertory.experiments.local_engine import LocalEngine
 from repertory.experiments.status import DIVERGED, FINISHED, Status
 from repertory.profiles import check_profile
+from repertory.settings import LARGEST_INTEGER
 
 FILE_NAME = "sweep.json"
 ENGINES = ("local", "ray")
+LARGEST_SCALE, LARGEST_BLOCKS, MOST_RUNS = 1e6, 10**7, 10**5
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,12 @@ class Sweep:
     def __post_init__(self) -> None:
         check_profile(self.profile)
         experiment(self.experiment)
-        if not 0 < self.scale < float("inf"):
-            raise UsageError(f"--scale is {self.scale}; valid: a number above 0")
-        if self.blocks is not None and self.blocks < 1:
-            raise UsageError(f"--blocks is {self.blocks}; valid: a whole number at least 1")
+        if not 0 < self.scale <= LARGEST_SCALE:
+            raise UsageError(f"--scale is {self.scale}; valid: a number above 0, at most {LARGEST_SCALE:g}")
+        if not 0 <= self.seed <= LARGEST_INTEGER:
+            raise UsageError(f"--seed is {str(self.seed)[:30]}; valid: a whole number at least 0")
+        if self.blocks is not None and not 1 <= self.blocks <= LARGEST_BLOCKS:
+            raise UsageError(f"--blocks is {str(self.blocks)[:30]}; valid: from 1 to {LARGEST_BLOCKS}")
 
     @property
     def data(self) -> Experiment:
@@ -94,13 +98,16 @@ def claim(out: Path, sweep: Sweep) -> None:
         if held != given:
             raise UsageError(f"{out} holds another sweep ({'; '.join(differences(held, given))}); choose another --out")
         return
-    if out.exists() and any(out.iterdir()):
-        raise UsageError(f"{out} is not empty and holds no sweep; choose another --out")
     try:
+        if out.exists() and any(not file.name.startswith(FILE_NAME) for file in out.iterdir()):
+            raise UsageError(f"{out} is not empty and holds no sweep; choose another --out")
         out.mkdir(parents=True, exist_ok=True)
-        temporary = out / f"{FILE_NAME}.part"
-        temporary.write_text(json.dumps(given, indent=2) + "\n")
-        os.replace(temporary, out / FILE_NAME)
+        temporary = out / f"{FILE_NAME}.{os.getpid()}.part"  # array jobs claim one folder at the same moment
+        try:
+            temporary.write_text(json.dumps(given, indent=2) + "\n")
+            os.replace(temporary, out / FILE_NAME)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"cannot write to {out}: {error.strerror}; choose another --out") from None
 
@@ -118,7 +125,7 @@ def read_sweep(out: Path) -> Sweep:
 class Watcher(Protocol):
     """Shows how a sweep is doing."""
 
-    def begin(self, jobs: Sequence[Job], workers: int) -> None: ...
+    def begin(self, jobs: Sequence[Job], standing: Mapping[str, Status], workers: int) -> None: ...
     def tick(self) -> None: ...
     def ended(self, job: Job, status: Status) -> None: ...
     def close(self) -> None: ...
@@ -137,7 +144,7 @@ def live_sweep(jobs: Sequence[Job], engine: Any, watcher: Watcher) -> dict[str, 
             waiting.append(job)
         else:
             standing[job.folder] = known
-    watcher.begin(jobs, getattr(engine, "workers", None) or 1)
+    watcher.begin(jobs, standing, engine.workers)
     try:
         for outcome in engine.outcomes(waiting):
             if outcome is None:
@@ -155,7 +162,8 @@ def _known_end(job: Job) -> Status | None:
     """Of a run that need not be lived: it is over, or would diverge again."""
     try:
         if RunFolder(Path(job.folder)).holds_finished(job.plan().settings()):
-            return job.status() or Status(FINISHED)
+            said = job.status() or Status(FINISHED)
+            return replace(said, state=FINISHED, message="")  # whatever was said last before the process died
     except UsageError:  # its worker will say what is wrong
         return None
     status = job.status()
@@ -182,8 +190,11 @@ def parse_runs(text: str | None, count: int) -> list[int]:
     runs: set[int] = set()
     for part in text.split(","):
         first, _dash, last = part.strip().partition("-")
-        if not first.isdigit() or (last and not last.isdigit()) or (_dash and not last):
+        digits = (first, last) if _dash else (first,)
+        if not all(number.isascii() and number.isdigit() and len(number) < 10 for number in digits):
             raise UsageError(f"--runs is '{text}'; valid: numbers and ranges such as 0-26 or 0,3,5-7")
+        if int(last or first) - int(first) >= MOST_RUNS:
+            raise UsageError(f"--runs is '{text}'; valid: at most {MOST_RUNS} runs")
         runs |= set(range(int(first), int(last or first) + 1))
     if not runs:
         raise UsageError(f"--runs is '{text}', which names no run; valid: such as 0-26")

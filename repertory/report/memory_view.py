@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from repertory.baselines.growing_library import GrowingLibrary, memory_figure, memory_table
+from repertory.errors import UsageError
 from repertory.report.capacity_view import print_frame
 
 
@@ -19,7 +20,10 @@ def show_memory(blocks: int | None, runs: int, out: Path, console: Console) -> N
         f"mean of {settings.runs} runs",
         soft_wrap=True,
     )
-    out.mkdir(parents=True, exist_ok=True)
-    table.to_csv(out / "memory.csv", index=False)
-    memory_figure(out / "memory.png", settings)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        table.to_csv(out / "memory.csv", index=False)
+        memory_figure(out / "memory.png", settings)
+    except OSError as error:
+        raise UsageError(f"cannot write to {out}: {error.strerror}; choose another --out") from None
     console.print(f"kept in {out / 'memory'}.csv and .png", soft_wrap=True)

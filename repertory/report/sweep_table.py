@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from repertory.experiments.job import Job
 from repertory.experiments.results import Results
-from repertory.experiments.status import DIVERGED, FINISHED, INTERRUPTED, LIVING, Status
+from repertory.experiments.status import DIVERGED, FINISHED, LIVING, Status
 from repertory.report.console import published_text
 
 REFRESH = 1.0
@@ -43,12 +43,11 @@ class SweepDisplay:
         self._ends: dict[str, Status] = {}
         self._shown = 0.0
 
-    def begin(self, jobs: Sequence[Job], workers: int) -> None:
-        """All jobs are of the same length."""
+    def begin(self, jobs: Sequence[Job], standing: Mapping[str, Status], workers: int) -> None:
+        """All jobs are of the same length; `standing` has those that need not be lived."""
         self._jobs, self._workers = list(jobs), workers
         self._blocks, self._block_steps = (int(jobs[0].options[key]) for key in ("blocks", "block_steps"))
-        self._ends = {job.folder: status for job in jobs if (status := job.status()) and status.state != LIVING}
-        self._begun = time.time()
+        self._ends = dict(standing)
         if self._live is not None:
             self._live.start()
         else:
@@ -83,7 +82,7 @@ class SweepDisplay:
         found: list[Status | None] = []
         for job in self._jobs:
             status = self._ends.get(job.folder)
-            if status is None or status.state == INTERRUPTED:
+            if status is None:
                 said = job.status()
                 is_living = said is not None and said.state == LIVING and time.time() - said.time < STALE
                 status = said if is_living else None
@@ -95,12 +94,13 @@ class SweepDisplay:
         speeds: dict[str, list[float]] = {}
         blocks = float(self._blocks)
         left: dict[str, float] = {}
-        total, now = 0.0, 0.0
+        total, now, longest = 0.0, 0.0, 0.0
         for job, status in zip(self._jobs, statuses, strict=True):
             learner = str(job.options["learner"])
             done = 0.0 if status is None else blocks if status.state != LIVING else status.blocks
             total += done
             left[learner] = left.get(learner, 0.0) + blocks - done
+            longest = max(longest, (blocks - done) / blocks)
             if status is not None and status.steps_per_second > 0:
                 speeds.setdefault(learner, []).append(status.steps_per_second)
                 now += status.steps_per_second if status.state == LIVING else 0.0
@@ -111,7 +111,8 @@ class SweepDisplay:
             amount * self._block_steps / (float(np.mean(speeds[learner])) if learner in speeds else usual)
             for learner, amount in left.items()
         )
-        return _Estimate(now, seconds / self._workers, total / (blocks * len(self._jobs)))
+        of_one = longest * blocks * self._block_steps / usual  # workers that have nothing left to do do not help
+        return _Estimate(now, max(seconds / self._workers, of_one), total / (blocks * len(self._jobs)))
 
     def _line(self, statuses: Sequence[Status | None], estimate: _Estimate) -> str:
         finished = sum(status is not None and status.state == FINISHED for status in statuses)
@@ -125,7 +126,9 @@ class SweepDisplay:
     def _render(self, statuses: Sequence[Status | None], estimate: _Estimate) -> Group:
         table = Table(box=None, header_style="bold", pad_edge=False)
         for title in ("condition", "finished", "living", "score", "steps/s"):
-            table.add_column(title, justify="left" if title in ("condition", "living") else "right")
+            table.add_column(
+                title, justify="left" if title in ("condition", "living") else "right", no_wrap=title == "condition"
+            )
         for condition in dict.fromkeys(job.condition for job in self._jobs):
             own = [(j, s) for j, s in zip(self._jobs, statuses, strict=True) if j.condition == condition]
             ended = [status for _job, status in own if status is not None and status.state == FINISHED]
@@ -145,7 +148,7 @@ class SweepDisplay:
 def print_scores(console: Console, results: Results) -> None:
     """Lifetime and final scores of all conditions, beside the published ones."""
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("condition")
+    table.add_column("condition", no_wrap=True)
     for title in ("runs", "lifetime", "published", "final", "published"):
         table.add_column(title, justify="right")
     for condition, runs in results.by_condition.items():
