@@ -139,7 +139,7 @@ def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) 
             if run.settings["learner"]["name"] == learner and is_fixed == unadaptive:
                 scores.setdefault(int(run.settings["policies"]), []).append(run.score("lifetime"))
                 shared = ("domain", "learner", "profile", "blocks", "block_steps")
-                kinds.add(json.dumps({key: run.settings[key] for key in shared}, sort_keys=True))
+                kinds.add(json.dumps({key: run.settings.get(key) for key in shared}, sort_keys=True))
     if len(kinds) > 1:
         raise UsageError(
             f"{results.path} holds runs of {learner} on {len(kinds)} different domains, settings or lengths, which do "
