@@ -10,13 +10,12 @@ import pandas as pd
 from rich.console import Console
 
 from repertory import catalogue
-from repertory.capacity.empirical import CapacityEstimate, estimate_capacity
 from repertory.capacity.preselect import parse_memory, recommend_policies
 from repertory.errors import RunStopped, UsageError
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.job import Job
 from repertory.experiments.plan import Plan
-from repertory.experiments.references import command, scores_by_policies
+from repertory.experiments.references import capacity_of, command, scores_by_policies
 from repertory.experiments.results import Results, read_results
 from repertory.experiments.status import FINISHED
 from repertory.experiments.sweep import live_sweep, make_engine
@@ -48,22 +47,6 @@ def learners_with_scores(results: Results) -> list[str]:
             f"next: {command(results, 'Unadaptive*')}"
         )
     return found
-
-
-def capacity_of(results: Results, learner: str) -> CapacityEstimate:
-    """From the unadaptive runs; the largest library must have a policy for each task, or be the paper's largest."""
-    scores = scores_by_policies(results, learner)
-    n_tasks = len(results.runs[0].settings["task_names"])
-    known = [] if results.experiment is None else list(results.experiment.conditions.values())
-    largest = max((c.policies for c in known if c.learner == learner), default=n_tasks)
-    if max(scores) < largest:
-        names = [c.name for c in known if c.learner == learner and c.policies == largest]
-        next_step = command(results, names[0]) if names else "live a run with --selector one-to-one"
-        raise UsageError(
-            f"{results.path} has no finished run of {learner} with {largest} policies, which the others are measured "
-            f"against; next: {next_step}"
-        )
-    return estimate_capacity(scores, n_tasks)
 
 
 def theoretical_in_console(example: str, tolerance: float, out: Path, console: Console) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repertory.capacity.empirical import CapacityEstimate, estimate_capacity
 from repertory.domains.domain import Domain
 from repertory.episode import EpisodePlayer
 from repertory.errors import UsageError
@@ -146,3 +147,19 @@ def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) 
             "not compare; next: give the folder of one sweep"
         )
     return {policies: np.array(values) for policies, values in sorted(scores.items())}
+
+
+def capacity_of(results: Results, learner: str) -> CapacityEstimate:
+    """From the unadaptive runs; the largest library must have a policy for each task, or be the paper's largest."""
+    scores = scores_by_policies(results, learner)
+    n_tasks = len(results.runs[0].settings["task_names"])
+    known = [] if results.experiment is None else list(results.experiment.conditions.values())
+    largest = max((c.policies for c in known if c.learner == learner), default=n_tasks)
+    if max(scores) < largest:
+        names = [c.name for c in known if c.learner == learner and c.policies == largest]
+        next_step = command(results, names[0]) if names else "live a run with --selector one-to-one"
+        raise UsageError(
+            f"{results.path} has no finished run of {learner} with {largest} policies, which the others are measured "
+            f"against; next: {next_step}"
+        )
+    return estimate_capacity(scores, n_tasks)

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repertory.capacity.empirical import estimate_capacity
 from repertory.errors import UsageError
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.library import LibrarySummary, summarise
-from repertory.experiments.references import command, learning_metrics, scores_by_policies
+from repertory.experiments.references import capacity_of, command, learning_metrics, scores_by_policies
 from repertory.experiments.results import Results, Run
 from repertory.metrics import STRETCH, development
 from repertory.record import plays_by_task
@@ -207,12 +206,11 @@ def learning_data(results: Results) -> dict[str, Any]:
 def capacity_data(results: Results) -> list[dict[str, Any]]:
     curves = []
     for learner in results.learners():
-        scores = scores_by_policies(results, learner)
-        if len(scores) < 2:
-            continue
         try:
-            estimate = estimate_capacity(scores, len(results.runs[0].settings["task_names"]))
-        except UsageError:
+            if len(scores_by_policies(results, learner)) < 2:
+                continue
+            estimate = capacity_of(results, learner)
+        except UsageError:  # the library that the others are measured against is not there yet
             continue
         curve = estimate.curve
         paper = None if results.experiment is None else results.experiment.capacity.get(learner)
