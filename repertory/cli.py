@@ -132,11 +132,14 @@ def reproduce(
 def report(
     results: Annotated[Path, typer.Argument(help="A folder of runs, as 'repertory reproduce' leaves.")],
     out: Annotated[Path, typer.Option(help="Folder for the page, its figures and its tables.")] = Path("report"),
+    compute_missing: Annotated[
+        bool, typer.Option("--compute-missing", help="Live the one-to-one runs that forgetting and transfer need.")
+    ] = False,
 ) -> None:
     """One page with all tables and figures, the paper's beside ours; works on unfinished sweeps too."""
     from repertory.report.session import report_in_console
 
-    report_in_console(results, out, console())
+    report_in_console(results, out, compute_missing, console())
 
 
 @app.command()

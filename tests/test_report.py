@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 import repertory
 from repertory import metrics
@@ -26,6 +27,7 @@ from repertory.report.dashboard import DashboardServer
 from repertory.report.page import embedded_json, render, write_report
 from repertory.report.page_data import page_data
 from repertory.report.paper_figures import safe
+from repertory.report.session import report_in_console
 from repertory.report.tables import latex
 from tests import browser
 from tests.waiting import wait_until
@@ -128,6 +130,18 @@ def test_any_folder_of_runs_has_a_page(tmp_path: Path) -> None:
     assert [row["condition"] for row in data["conditions"]] == ["1 policies", "3 policies"]
     assert all(row["lifetime published"] is None for row in data["conditions"])
     assert data["missing"] is None
+
+
+def test_missing_twins_are_lived_on_request(tmp_path: Path) -> None:
+    """Two conditions of one learner share the one-to-one run that both are measured against."""
+    for policies in (1, 3):
+        out = tmp_path / "mine" / f"{policies}P" / "run-00"
+        repertory.live("cartpole27", "random", policies, blocks=6, block_steps=60, out=out)
+    assert not page_data(read_results(tmp_path / "mine"))["learning"]["conditions"]
+    report_in_console(tmp_path / "mine", tmp_path / "out", True, Console(quiet=True))
+    data = embedded(tmp_path / "out" / "index.html")
+    assert {entry["condition"] for entry in data["learning"]["conditions"]} == {"1P", "3P", "OneToOneRANDOM"}
+    assert data["learning"]["notes"] == []
 
 
 HOSTILE = "<script>alert(1)</script>"

@@ -27,6 +27,8 @@ from repertory.seeds import generator
 RANDOM_STEPS = 60_000
 """Steps of random play on each task."""
 ONE_PER_TASK = ("fixed-partition", "one-to-one")
+TWIN = "OneToOne"
+"""The conditions of runs that were lived only to be compared with begin so."""
 
 
 def random_scores(domain: Domain, steps: int = RANDOM_STEPS, seed: int = 0) -> dict[int, float]:
@@ -70,7 +72,7 @@ def one_to_one_runs(results: Results, learner: str) -> dict[int, Run]:
 def live_one_to_one(results: Results, run: Run) -> Run:
     """Live the one-to-one run with the task sequence of another, into the same folder of results."""
     changes = {"selector": {"name": "one-to-one"}, "policies": len(run.settings["task_names"])}
-    condition = f"OneToOne{run.settings['learner']['name'].upper()}"
+    condition = f"{TWIN}{run.settings['learner']['name'].upper()}"
     path = results.path / condition / f"run-{run.number:02d}"
     folder = RunFolder(path)
     if folder.is_done:  # lived since the results were read
@@ -136,6 +138,8 @@ def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) 
     kinds = set()
     for runs in results.by_condition.values():
         for run in runs:
+            if run.condition.startswith(TWIN) and results.experiment is not None:
+                continue  # lived for comparison; the experiment has a condition of its own for it
             is_fixed = run.settings["selector"]["name"] in ONE_PER_TASK
             if run.settings["learner"]["name"] == learner and is_fixed == unadaptive:
                 scores.setdefault(int(run.settings["policies"]), []).append(run.score("lifetime"))

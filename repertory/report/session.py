@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from repertory.errors import UsageError
+from repertory.experiments.references import learning_metrics
 from repertory.experiments.results import Results, read_results
 from repertory.report.animation import data_uri, embedded_animation
 from repertory.report.claims import claims_frame, judge
@@ -17,8 +18,13 @@ from repertory.report.watching import open_performance
 SHOWN_PICTURES = 4
 
 
-def report_in_console(path: Path, out: Path, console: Console) -> None:
+def report_in_console(path: Path, out: Path, compute_missing: bool, console: Console) -> None:
     results = read_results(path)
+    if compute_missing:
+        for condition in results.by_condition:
+            console.print(f"{condition}: living the one-to-one runs it is measured against, if missing", soft_wrap=True)
+            learning_metrics(results, condition, compute_missing=True)
+        results = read_results(path)
     page = write_report(results, out, {"claims": claims_data(results), "pictures": pictures_data(results)})
     console.print(f"{page} shows {len(results.runs)} runs; figures and tables are beside it", soft_wrap=True)
 
