@@ -131,6 +131,9 @@ def test_a_pilot_recommends_and_is_not_lived_twice(tmp_path: Path, cartpole27: r
     assert again.table.equals(first.table)
     from_results = repertory.recommend_policies(cartpole27, repertory.Random(), 0.5, results=tmp_path / "pilot")
     assert from_results.table["score"].tolist() == first.table["score"].tolist()
+    heavy = repertory.domain("cartpole27", force=2.0)
+    with pytest.raises(UsageError, match=r"another domain \(domain\.force: 1\.0 there, 2\.0 given\)"):
+        repertory.recommend_policies(heavy, repertory.Random(), 0.5, results=tmp_path / "pilot")
     with pytest.raises(UsageError, match="no finished unadaptive runs of dqn"):
         repertory.recommend_policies(cartpole27, repertory.DQN(), 0.5, results=tmp_path / "pilot")
     with pytest.raises(UsageError, match="valid: numbers from 1 to 27"):

@@ -132,6 +132,18 @@ def test_any_folder_of_runs_has_a_page(tmp_path: Path) -> None:
     assert data["missing"] is None
 
 
+def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
+    for number in range(2):
+        out = tmp_path / "mine" / "1P" / f"run-{number:02d}"
+        repertory.live("cartpole27", "random", 1, blocks=2, block_steps=60, run=number, out=out)
+    (tmp_path / "mine" / "1P" / "run-01" / "run.json").write_text("{")
+    results = read_results(tmp_path / "mine")
+    assert [run.number for run in results.runs] == [0]
+    assert "delete that folder and run it again" in results.problems[0]
+    (tmp_path / "mine" / "1P" / "run-00" / "blocks.parquet").write_bytes(b"PAR1")
+    assert len(read_results(tmp_path / "mine").problems) == 2
+
+
 def test_missing_twins_are_lived_on_request(tmp_path: Path) -> None:
     """Two conditions of one learner share the one-to-one run that both are measured against."""
     for policies in (1, 3):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from repertory import catalogue
 from repertory.capacity.empirical import CapacityEstimate, estimate_capacity
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
-from repertory.experiments.folder import RunFolder
+from repertory.experiments.folder import RunFolder, differences, plain
 from repertory.experiments.plan import Plan, make_plan
 from repertory.experiments.references import scores_by_policies
 from repertory.experiments.results import Results, read_results
@@ -97,7 +98,7 @@ def recommend_policies(
         raise UsageError("this learner has no state_dict, so its memory is not known; leave out memory")
     n_tasks = first.domain.n_tasks
     if results is not None:
-        scores = _scores_at_hand(read_results(Path(results)), catalogue.name_of(first.learner), n_tasks)
+        scores = _scores_at_hand(read_results(Path(results)), first)
     else:
         numbers = sorted(set(policies)) if policies is not None else candidates(n_tasks)
         if not numbers or numbers[0] < 1 or numbers[-1] > n_tasks:
@@ -156,10 +157,15 @@ def _pilot_scores(
     return {count: np.array(values) for count, values in scores.items()}
 
 
-def _scores_at_hand(results: Results, learner: str, n_tasks: int) -> dict[int, Any]:
+def _scores_at_hand(results: Results, first: Plan) -> dict[int, Any]:
+    learner, n_tasks = catalogue.name_of(first.learner), first.domain.n_tasks
     scores = scores_by_policies(results, learner)
     if not scores:
         raise UsageError(f"{results.path} has no finished unadaptive runs of {learner}; next: give a pilot instead")
+    asked = plain(first.settings())["domain"]
+    others = [run for run in results.runs if run.settings["learner"]["name"] == learner]
+    for difference in itertools.islice(differences(others[0].settings["domain"], asked, "domain"), 1):
+        raise UsageError(f"{results.path} has runs on another domain ({difference}); next: give results of this one")
     if n_tasks not in scores:
         raise UsageError(
             f"{results.path} has no run of {learner} with a policy for each of the {n_tasks} tasks, which the others "

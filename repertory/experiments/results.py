@@ -57,6 +57,8 @@ class Results:
     path: Path
     runs: tuple[Run, ...]
     sweep: Sweep | None
+    problems: tuple[str, ...] = ()
+    """Of run folders that could not be read, and are left out."""
 
     @property
     def experiment(self) -> Experiment | None:
@@ -91,15 +93,26 @@ def read_results(path: Path) -> Results:
     if not path.is_dir():
         raise UsageError(f"{path} is no folder; next: repertory reproduce NAME --out {path}")
     sweep = read_sweep(path) if (path / FILE_NAME).exists() else None
-    runs = [run for file in sorted(path.rglob("run.json")) if (run := _read_run(path, file.parent)) is not None]
-    return Results(path, tuple(runs), sweep)
+    runs, problems = [], []
+    for file in sorted(path.rglob("run.json")):
+        try:
+            run = _read_run(path, file.parent)
+        except UsageError as problem:  # one damaged folder does not hide the others
+            problems.append(str(problem))
+            continue
+        if run is not None:
+            runs.append(run)
+    return Results(path, tuple(runs), sweep, tuple(problems))
 
 
 def _read_run(root: Path, path: Path) -> Run | None:
     """None for a run that has no block yet."""
     folder = RunFolder(path)
     is_done = folder.is_done  # before the blocks are read: it may be finished in between
-    settings = folder.settings()
+    try:
+        settings = folder.settings()
+    except UsageError:
+        raise UsageError(f"the settings in {path} cannot be read; delete that folder and run it again") from None
     try:
         blocks = folder.read_blocks()
     except FileNotFoundError:

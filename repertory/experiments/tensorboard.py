@@ -6,6 +6,7 @@ was logged after it.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,13 @@ class TensorBoardMonitor(Monitor):
             self._losses[number] = updates, total
         values = [self._summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
         summary = self._summary(value=values)
-        self._writer.add_event(self._event(wall_time=time.time(), step=self._steps, summary=summary))
+        with contextlib.suppress(OSError):  # a full disk ends the run where it is saved, with a message
+            self._writer.add_event(self._event(wall_time=time.time(), step=self._steps, summary=summary))
 
     def lifetime_ends(self) -> None:
         if self._writer is not None:
-            self._writer.close()
+            with contextlib.suppress(OSError):
+                self._writer.close()
 
 
 def _losses(policy: Any) -> tuple[int, float]:

@@ -26,6 +26,8 @@ def report_in_console(path: Path, out: Path, compute_missing: bool, console: Con
             learning_metrics(results, condition, compute_missing=True)
         results = read_results(path)
     page = write_report(results, out, {"claims": claims_data(results), "pictures": pictures_data(results)})
+    for problem in results.problems:
+        console.print(f"left out: {problem}", soft_wrap=True)
     console.print(f"{page} shows {len(results.runs)} runs; figures and tables are beside it", soft_wrap=True)
 
 

@@ -159,6 +159,8 @@ def print_scores(console: Console, results: Results) -> None:
             row.append(published_text(getattr(paper, which, None)))
         table.add_row(*row)
     console.print(table)
+    for problem in results.problems:
+        console.print(f"left out: {problem}", soft_wrap=True)
 
 
 def _mean_and_deviation(scores: np.ndarray) -> str:
