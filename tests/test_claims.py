@@ -263,7 +263,7 @@ def test_capacity() -> None:
 
 def test_forgetting_needs_the_one_to_one_run_of_the_same_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Task 0 comes again after 30 other blocks, five lower than before; random play scores ten."""
-    monkeypatch.setattr(claim_tests, "_random_scores", lambda domain, profile: dict.fromkeys(range(27), 10.0))
+    monkeypatch.setattr(claim_tests, "random_scores_of", lambda run: dict.fromkeys(range(27), 10.0))
     conditions = experiment("cartpole27").conditions
     tasks = [0, *[1] * 30, 0]
 

@@ -37,9 +37,12 @@ def open_run(path: Path) -> tuple[Plan, Lifetime]:
     return plan, lifetime
 
 
-def run_spread(path: Path, observations: int = SPREAD_OBSERVATIONS, seed: int = 0) -> float:
-    """Policy spread of the library in a run folder, on sampled observations."""
-    return library_spread(*open_run(path), observations, seed)
+def run_spread(path: Path) -> float:
+    """Policy spread of the library in a run folder, on sampled observations: as it was kept, or from its checkpoint."""
+    summary = summarise(path)
+    if summary is None or summary.policy_spread is None:
+        return library_spread(*open_run(path))  # says what is missing
+    return summary.policy_spread
 
 
 def library_spread(plan: Plan, lifetime: Lifetime, observations: int = SPREAD_OBSERVATIONS, seed: int = 0) -> float:

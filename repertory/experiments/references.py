@@ -16,6 +16,7 @@ from repertory.domains.domain import Domain
 from repertory.episode import EpisodePlayer
 from repertory.errors import UsageError
 from repertory.experiments.config import build_components, plan_from_settings
+from repertory.experiments.experiment import Condition
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.results import Results, Run
 from repertory.experiments.run import live_plan
@@ -26,7 +27,8 @@ from repertory.seeds import generator
 
 RANDOM_STEPS = 60_000
 """Steps of random play on each task."""
-ONE_PER_TASK = ("fixed-partition", "one-to-one")
+UNADAPTIVE = ("fixed-partition", "one-to-one")
+"""Selectors that never change which policy plays a task."""
 TWIN = "OneToOne"
 """The conditions of runs that were lived only to be compared with begin so."""
 
@@ -65,7 +67,7 @@ def one_to_one_runs(results: Results, learner: str) -> dict[int, Run]:
         for run in itertools.chain(*results.by_condition.values())
         if run.settings["learner"]["name"] == learner
         and run.settings["policies"] == len(run.settings["task_names"])
-        and run.settings["selector"]["name"] in ONE_PER_TASK
+        and run.settings["selector"]["name"] in UNADAPTIVE
     }
 
 
@@ -119,10 +121,15 @@ def command(results: Results, condition: str, runs: str = "0") -> str:
     return f"repertory reproduce {name} --conditions {condition} --runs {runs}{extra} --out {results.path}"
 
 
+def _conditions_of(results: Results, learner: str) -> list[Condition]:
+    """Those that the experiment has of a learner; none outside of the paper's experiments."""
+    known = {} if results.experiment is None else results.experiment.conditions
+    return [condition for condition in known.values() if condition.learner == learner]
+
+
 def _missing_twin(results: Results, run: Run) -> UsageError:
     learner = str(run.settings["learner"]["name"])
-    known = [] if results.experiment is None else list(results.experiment.conditions.values())
-    names = [c.name for c in known if c.learner == learner and c.policies == len(run.settings["task_names"])]
+    names = [c.name for c in _conditions_of(results, learner) if c.policies == len(run.settings["task_names"])]
     next_step = (
         command(results, names[0], str(run.number)) if names else f"live {run.condition} with one-to-one selection"
     )
@@ -140,7 +147,7 @@ def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) 
         for run in runs:
             if run.condition.startswith(TWIN) and results.experiment is not None:
                 continue  # lived for comparison; the experiment has a condition of its own for it
-            is_fixed = run.settings["selector"]["name"] in ONE_PER_TASK
+            is_fixed = run.settings["selector"]["name"] in UNADAPTIVE
             if run.settings["learner"]["name"] == learner and is_fixed == unadaptive:
                 scores.setdefault(int(run.settings["policies"]), []).append(run.score("lifetime"))
                 shared = ("domain", "learner", "profile", "blocks", "block_steps")
@@ -157,10 +164,10 @@ def capacity_of(results: Results, learner: str) -> CapacityEstimate:
     """From the unadaptive runs; the largest library must have a policy for each task, or be the paper's largest."""
     scores = scores_by_policies(results, learner)
     n_tasks = len(results.runs[0].settings["task_names"])
-    known = [] if results.experiment is None else list(results.experiment.conditions.values())
-    largest = max((c.policies for c in known if c.learner == learner), default=n_tasks)
+    known = _conditions_of(results, learner)
+    largest = max((c.policies for c in known), default=n_tasks)
     if max(scores) < largest:
-        names = [c.name for c in known if c.learner == learner and c.policies == largest]
+        names = [c.name for c in known if c.policies == largest]
         next_step = command(results, names[0]) if names else "live a run with --selector one-to-one"
         raise UsageError(
             f"{results.path} has no finished run of {learner} with {largest} policies, which the others are measured "

@@ -12,7 +12,6 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,13 +19,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repertory import catalogue, metrics
+from repertory import metrics
 from repertory.baselines.growing_library import memory_table
 from repertory.capacity.empirical import CapacityCurve, capacity_curve
 from repertory.errors import UsageError
 from repertory.experiments.experiment import experiment
 from repertory.experiments.library import run_spread
-from repertory.experiments.references import ONE_PER_TASK, one_to_one_runs, random_scores, scores_by_policies
+from repertory.experiments.references import UNADAPTIVE, one_to_one_runs, random_scores_of, scores_by_policies
 from repertory.experiments.results import Results, Run
 from repertory.significance import f_test
 
@@ -112,11 +111,6 @@ def _time_to_learn(evidence: Evidence, reference: Reference) -> float:
     return float(np.argmax(curve >= best - 0.1 * abs(best))) / max(1, len(curve) - 1)
 
 
-@cache
-def _random_scores(domain: str, profile: str) -> dict[int, float]:
-    return random_scores(catalogue.domain(domain, profile))
-
-
 def _ratio(
     evidence: Evidence, reference: Reference, ratios_of: Callable[..., pd.DataFrame], column: str, least: int
 ) -> float:
@@ -128,7 +122,7 @@ def _ratio(
         twin = one_to_one_of(reference)
         numbers = [run.number for run in runs]
         raise NotYet(f"needs runs of {twin.condition} with the numbers of {reference.condition}'s", {twin: numbers})
-    random = _random_scores(experiment(reference.experiment).domain, evidence.profile)
+    random = random_scores_of(runs[0])
     ratios = pd.concat([ratios_of(run.blocks, twin.blocks, random, run.score_kind) for run, twin in pairs])
     counted = ratios.loc[ratios[column] >= least, "ratio"]
     if counted.empty:
@@ -171,7 +165,7 @@ def one_to_one_of(reference: Reference) -> Reference:
     """The unadaptive condition of the same learner with the most policies."""
     conditions = experiment(reference.experiment).conditions
     learner = conditions[reference.condition].learner
-    fixed = [c for c in conditions.values() if c.learner == learner and c.selector in ONE_PER_TASK]
+    fixed = [c for c in conditions.values() if c.learner == learner and c.selector in UNADAPTIVE]
     return Reference(reference.experiment, max(fixed, key=lambda condition: condition.policies).name)
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from repertory.errors import UsageError
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.library import LibrarySummary, summarise
-from repertory.experiments.references import capacity_of, command, learning_metrics, scores_by_policies
+from repertory.experiments.references import UNADAPTIVE, capacity_of, command, learning_metrics, scores_by_policies
 from repertory.experiments.results import Results, Run
 from repertory.metrics import STRETCH, development
 from repertory.record import plays_by_task
@@ -128,7 +128,7 @@ def development_data(results: Results) -> list[dict[str, Any]]:
                 "condition": name,
                 "learner": settings["learner"]["name"],
                 "policies": settings["policies"],
-                "adaptive": settings["selector"]["name"] not in ("fixed-partition", "one-to-one"),
+                "adaptive": settings["selector"]["name"] not in UNADAPTIVE,
                 "steps": curve.steps / 1e6,
                 "mean": curve.mean,
                 "error": curve.error,
@@ -143,7 +143,7 @@ def assignment_data(results: Results) -> list[dict[str, Any]]:
     maps = []
     for name, runs in results.by_condition.items():
         run = runs[0]
-        if run.settings["policies"] == 1 or run.settings["selector"]["name"] in ("fixed-partition", "one-to-one"):
+        if run.settings["policies"] == 1 or run.settings["selector"]["name"] in UNADAPTIVE:
             continue
         maps.append({"condition": name, "run": run.number, **assignment_over_time(run)})
     return maps

@@ -25,7 +25,7 @@ from repertory.errors import UsageError
 from repertory.experiments.library import open_run
 from repertory.experiments.plan import Plan
 from repertory.lifetime import EPISODE_SEEDS, Lifetime
-from repertory.report.summary import recent_shares
+from repertory.record import recent_shares
 from repertory.selectors import argmax_random_tie
 
 PICTURE, TEXT = "rgb_array", "ansi"
