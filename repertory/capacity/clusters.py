@@ -6,7 +6,6 @@ close together may share a policy; the number of clusters is then an estimate of
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
 from repertory.domains.domain import Domain
-from repertory.episode import EpisodePlayer
+from repertory.episode import EpisodePlayer, is_compiled
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
 from repertory.kernels.memory import allocate, layout
@@ -26,6 +25,7 @@ from repertory.learners.face import CompiledPolicy
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.random import Random, act, begin_episode
 from repertory.learners.spaces import action_count, observation_size
+from repertory.many_episodes import ManyEpisodes
 
 STEPS = 600_000
 """Of random play on each task, as in the paper."""
@@ -90,12 +90,7 @@ def task_signatures(domain: Domain, steps: int = STEPS, seed: int = 0) -> pd.Dat
         watches = domain.end_feature is not None
         random = Random()(domain.observation_space, domain.action_space, seed + task)
         learner = EndWatcher(domain, seed + task) if watches else random
-        lived, episodes, reward = 0, 0, 0.0
-        for episode_seed in itertools.count(seed * domain.n_tasks + task):
-            outcome = player.play(task, learner, episode_seed)
-            lived, episodes, reward = lived + outcome.steps, episodes + 1, reward + outcome.total_reward
-            if lived >= steps:
-                break
+        lived, episodes, reward = _random_life(player, domain, task, learner, seed * domain.n_tasks + task, steps)
         row = {"task": domain.task_names[task], "episodes": episodes, "episode length": lived / episodes}
         row["reward per step"] = reward / lived
         if domain.end_feature is not None and isinstance(learner, EndWatcher):
@@ -104,6 +99,21 @@ def task_signatures(domain: Domain, steps: int = STEPS, seed: int = 0) -> pd.Dat
         rows.append(row)
     player.close()
     return pd.DataFrame(rows)
+
+
+def _random_life(
+    player: EpisodePlayer, domain: Domain, task: int, learner: Any, first_seed: int, steps: int
+) -> tuple[int, int, float]:
+    """Steps, episodes and reward of at least so many steps, each episode with the next seed."""
+    if domain.compiled is not None and is_compiled(learner):
+        seeds = np.arange(first_seed, first_seed + steps)  # no episode is shorter than a step
+        played = ManyEpisodes(domain, task).play(learner, seeds, at_least=steps)
+        return int(played.steps.sum()), played.steps.size, sum(played.total_rewards.tolist())
+    lived, episodes, reward = 0, 0, 0.0
+    while lived < steps:
+        outcome = player.play(task, learner, first_seed + episodes)
+        lived, episodes, reward = lived + outcome.steps, episodes + 1, reward + outcome.total_reward
+    return lived, episodes, reward
 
 
 @dataclass(frozen=True)
