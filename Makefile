@@ -48,7 +48,7 @@ format: $(VENV)/.installed-lint ## let ruff rewrite what it can
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.installed-bench ## speed, as ratios measured in one run on one thread
-	$(ONE_THREAD) $(BIN)/python -m benchmarks
+	$(ONE_THREAD) $(BIN)/python -m repertory.benchmarks
 
 docs: $(VENV)/.installed-docs ## build the documentation into build/docs
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs

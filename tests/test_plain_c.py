@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.cartpole_dqn import SETTINGS, TASK
-from benchmarks.measure import build
-from benchmarks.plain_c import FLAGS, PlainC, compile_program, has_compiler
+from repertory.benchmarks.cartpole_dqn import SETTINGS, TASK
+from repertory.benchmarks.measure import build
+from repertory.benchmarks.plain_c import FLAGS, PlainC, compile_program, has_compiler
 from repertory.domains.domain import Domain
 from repertory.episode import EpisodePlayer
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.measure import Contender, build, training
-from benchmarks.stable_baselines import learning, ppo_arguments
 from repertory import PPO, domain
+from repertory.benchmarks.measure import Contender, build, training
+from repertory.benchmarks.stable_baselines import learning, ppo_arguments
 
 TASK = 13
 SETTINGS = PPO()

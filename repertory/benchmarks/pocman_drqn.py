@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.measure import Contender, build, training
 from repertory import DRQN, domain
+from repertory.benchmarks.measure import Contender, build, training
 from repertory.learners import drqn
 from repertory.learners.drqn import DRQNLearner
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.measure import Contender
 from repertory import PPO
+from repertory.benchmarks.measure import Contender
 
 
 def ppo_arguments(settings: PPO, n_steps: int) -> dict[str, Any]:

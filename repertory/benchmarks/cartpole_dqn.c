@@ -1,6 +1,6 @@
 /* Cartpole DQN in training, in plain C: the yardstick for repertory's compiled loop.
  *
- * The work of each step is that of benchmarks/cartpole_dqn.py, in the same order: physics and rules of task 13 of
+ * The work of each step is that of cartpole_dqn.py beside it, in the same order: physics and rules of task 13 of
  * cartpole27, a 4-80-80-2 network, one update of ten experiences every four steps by AdaDelta with clipped gradients,
  * a target copy every 10,000 steps, a ring of 400,000 experiences, xoshiro256++. Sizes are constants, arrays are
  * contiguous, and every inner loop runs along memory so that the compiler makes vectors of it by itself.

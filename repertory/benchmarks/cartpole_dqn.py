@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.measure import Contender, build, training
-from benchmarks.stable_baselines import learning
 from repertory import DQN, domain
+from repertory.benchmarks.measure import Contender, build, training
+from repertory.benchmarks.stable_baselines import learning
 
 TASK = 13
 SETTINGS = DQN(learning_starts=1_000)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cartpole_dqn import REPERTORY_STEPS, SETTINGS
-from benchmarks.measure import Contender, build
+from repertory.benchmarks.cartpole_dqn import REPERTORY_STEPS, SETTINGS
+from repertory.benchmarks.measure import Contender, build
 from repertory.errors import UsageError
 
 SOURCE = Path(__file__).with_name("cartpole_dqn.c")

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cartpole_dqn, cartpole_ppo, plain_c, pocman_drqn, pocman_prpo
-from benchmarks.keeping import checkpoint_cost, gain_of_second_worker
-from benchmarks.measure import Contender, machine, steps_per_second
-from benchmarks.peak import measure_peak
+from repertory.benchmarks import cartpole_dqn, cartpole_ppo, plain_c, pocman_drqn, pocman_prpo
+from repertory.benchmarks.keeping import checkpoint_cost, gain_of_second_worker
+from repertory.benchmarks.measure import Contender, machine, steps_per_second
+from repertory.benchmarks.peak import measure_peak
 
 TRAINING: dict[str, dict[str, Callable[[], Contender]]] = {
     "Cartpole DQN": {
