@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
+from repertory.cli_bench import bench
 from repertory.cli_capacity import app as capacity_app
 from repertory.cli_capacity import console
 from repertory.errors import RunStopped, UsageError, unknown
@@ -212,3 +213,6 @@ def list_(
         screen.print(f"\nSettings of one: repertory list {what} NAME", style="dim")
         return
     screen.print(settings_table(catalogue.settings_class(what, name)))
+
+
+app.command()(bench)

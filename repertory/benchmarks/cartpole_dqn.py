@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from repertory import DQN, domain
-from repertory.benchmarks.measure import Contender, build, training
+from repertory.benchmarks.flops import flops_of_dqn_step
+from repertory.benchmarks.measure import Contender, build, contender_package, torch_on_one_thread, training
 from repertory.benchmarks.stable_baselines import learning
 
 TASK = 13
@@ -18,11 +19,14 @@ def repertory_dqn() -> Contender:
     )
 
 
-def sb3_dqn() -> Contender:
-    import stable_baselines3
-    import torch
+def repertory_dqn_in_flops() -> Contender:
+    """The same, its work counted in floating-point operations."""
+    live, flops_of_step = repertory_dqn(), flops_of_dqn_step(SETTINGS, inputs=4, actions=2)
+    return lambda: live() * flops_of_step
 
-    torch.set_num_threads(1)
+
+def sb3_dqn() -> Contender:
+    torch, stable_baselines3 = torch_on_one_thread(), contender_package("stable_baselines3")
     model = stable_baselines3.DQN(
         "MlpPolicy",
         domain("cartpole27").env(TASK),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from repertory import PPO, domain
-from repertory.benchmarks.measure import Contender, build, training
+from repertory.benchmarks.measure import Contender, build, contender_package, torch_on_one_thread, training
 from repertory.benchmarks.stable_baselines import learning, ppo_arguments
 
 TASK = 13
@@ -19,10 +19,7 @@ def repertory_ppo() -> Contender:
 
 
 def sb3_ppo() -> Contender:
-    import stable_baselines3
-    import torch
-
-    torch.set_num_threads(1)
+    torch, stable_baselines3 = torch_on_one_thread(), contender_package("stable_baselines3")
     model = stable_baselines3.PPO(
         "MlpPolicy",
         domain("cartpole27").env(TASK),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
 
+from repertory.benchmarks.result import Measured, Side
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.job import Job
 from repertory.experiments.keeper import Keeper
@@ -16,12 +16,10 @@ from repertory.experiments.run import live_plan
 from repertory.lifetime import Monitor
 from repertory.record import BlockTally
 
-
-class CheckpointCost(NamedTuple):
-    share: float
-    """Of the time of a 9-policy Cartpole DQN lifetime."""
-    seconds: float
-    """For one checkpoint of 27 policies whose memories are full."""
+SECONDS = 60.0
+"""Of life in which the share of checkpoints is found: they are taken every 20 seconds at the most."""
+RUNS, BLOCKS = 4, 40
+"""Of the sweep that one or two workers live."""
 
 
 class _StopAfter(Monitor):
@@ -33,14 +31,15 @@ class _StopAfter(Monitor):
             raise KeyboardInterrupt
 
 
-def checkpoint_cost(seconds: float = 60.0) -> CheckpointCost:
+def checkpoint_share(_repeats: int) -> Measured:
+    """Time that a 9-policy Cartpole DQN lifetime spends on checkpoints. Once: it is a minute already."""
     saving = 0.0
     save = Keeper.save
 
-    def timed_save(keeper: Keeper) -> None:
+    def timed_save(self: Keeper) -> None:
         nonlocal saving
         started = time.monotonic()
-        save(keeper)
+        save(self)
         saving += time.monotonic() - started
 
     with tempfile.TemporaryDirectory() as scratch:
@@ -48,37 +47,58 @@ def checkpoint_cost(seconds: float = 60.0) -> CheckpointCost:
         Keeper.save = timed_save  # type: ignore[method-assign]
         started = time.monotonic()
         try:
-            live_plan(plan, Path(scratch) / "run", [_StopAfter(seconds)])
+            live_plan(plan, Path(scratch) / "run", [_StopAfter(SECONDS)])
         except KeyboardInterrupt:
             pass
         finally:
             Keeper.save = save  # type: ignore[method-assign]
-        share = saving / (time.monotonic() - started)
-        library = make_plan("cartpole27", "dqn", 27, "one-to-one").lifetime()
-        for policy in library.policies:
-            policy.arrays.replay.slots.view("u1")[:] = 1  # pages that were never written would cost nothing
+        lived = time.monotonic() - started
+    return Measured(saving / lived, Side("saving", "s", (saving,), is_cost=True), Side("living", "s", (lived,)))
+
+
+def checkpoint_seconds(repeats: int) -> Measured:
+    """For one checkpoint of 27 Cartpole DQN policies whose memories are full."""
+    lifetime = make_plan("cartpole27", "dqn", 27, "one-to-one").lifetime()
+    for policy in lifetime.policies:
+        policy.arrays.replay.slots.view("u1")[:] = 1  # pages that were never written would cost nothing
+    seen = []
+    with tempfile.TemporaryDirectory() as scratch:
         folder = RunFolder(Path(scratch) / "library")
         folder.path.mkdir()
+        for _ in range(repeats):
+            started = time.monotonic()
+            Keeper(folder, lifetime, {}).save()
+            seen.append(time.monotonic() - started)
+    side = Side("repertory", "s", tuple(seen), is_cost=True)
+    return Measured(side.best, side)
+
+
+def gain_of_second_worker(repeats: int) -> Measured:
+    """Time of a sweep with one worker over that with two."""
+    seconds: dict[int, list[float]] = {2: [], 1: []}
+    for _ in range(repeats):
+        for workers, seen in seconds.items():
+            seen.append(_sweep(workers))
+    two, one = (
+        Side(f"{workers} worker{'s' if workers > 1 else ''}", "s", tuple(seen), is_cost=True)
+        for workers, seen in seconds.items()
+    )
+    return Measured(one.best / two.best, two, one)
+
+
+def _sweep(workers: int) -> float:
+    with tempfile.TemporaryDirectory() as scratch:
+        jobs = [_job(Path(scratch), run) for run in range(RUNS)]
         started = time.monotonic()
-        Keeper(folder, library, {}).save()
-        return CheckpointCost(share, time.monotonic() - started)
+        ends = [outcome for outcome in LocalEngine(workers).outcomes(jobs) if outcome is not None]
+        lived = time.monotonic() - started
+    for job, status in ends:
+        if status.state != "finished":
+            raise RuntimeError(f"run {job.run} {status.state}: {status.message}")
+    return lived
 
 
-def gain_of_second_worker(runs: int = 4, blocks: int = 40) -> float:
-    """Time of a sweep with one worker over that with two, at their best of two turns each."""
-    best = {1: float("inf"), 2: float("inf")}
-    for turn in range(2):
-        for workers in best:
-            with tempfile.TemporaryDirectory() as scratch:
-                jobs = [_job(Path(scratch), run, blocks) for run in range(runs)]
-                started = time.monotonic()
-                ends = [outcome for outcome in LocalEngine(workers).outcomes(jobs) if outcome is not None]
-                assert all(status.state == "finished" for _job, status in ends), turn
-                best[workers] = min(best[workers], time.monotonic() - started)
-    return best[1] / best[2]
-
-
-def _job(scratch: Path, run: int, blocks: int) -> Job:
+def _job(scratch: Path, run: int) -> Job:
     options = {"domain": "cartpole27", "learner": "dqn", "selector": "fixed-partition", "policies": 4}
-    options |= {"blocks": blocks, "block_steps": 60_000, "run": run, "seed": 0, "profile": "text"}
+    options |= {"blocks": BLOCKS, "block_steps": 60_000, "run": run, "seed": 0, "profile": "text"}
     return Job("bench", run, str(scratch / f"run-{run}"), options)

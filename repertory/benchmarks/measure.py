@@ -6,28 +6,42 @@ that was disturbed least.
 
 from __future__ import annotations
 
+import importlib
 import itertools
-import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from repertory import domain
+from repertory.benchmarks.result import Measured, NotMeasured, Side
 from repertory.episode import EpisodePlayer
 
-Contender = Callable[[], int]
-"""Does a fixed amount of work and returns how many environment steps that was."""
+Contender = Callable[[], float]
+"""Does a fixed amount of work and returns how much that was, in environment steps if not said otherwise."""
 
 
-def steps_per_second(contenders: dict[str, Contender], repeats: int = 3) -> dict[str, float]:
-    best = dict.fromkeys(contenders, 0.0)
+def take_turns(contenders: list[Contender], repeats: int) -> list[tuple[float, ...]]:
+    """Work per second of each contender in each repeat."""
+    speeds: list[list[float]] = [[] for _ in contenders]
     for _ in range(repeats):
-        for name, work in contenders.items():
+        for contender, seen in zip(contenders, speeds, strict=True):
             started = time.perf_counter()
-            steps = work()
-            best[name] = max(best[name], steps / (time.perf_counter() - started))
-    return best
+            amount = contender()
+            seen.append(amount / (time.perf_counter() - started))
+    return [tuple(seen) for seen in speeds]
+
+
+def speed_against(ours: Callable[[], Contender], who: str, other: Callable[[], Contender]) -> Callable[[int], Measured]:
+    """How many times as many steps a second we do as another."""
+
+    def measure(repeats: int) -> Measured:
+        theirs = other()  # first: it may be missing
+        our_speeds, their_speeds = take_turns([ours(), theirs], repeats)
+        our_side, their_side = Side("repertory", "steps/s", our_speeds), Side(who, "steps/s", their_speeds)
+        return Measured(our_side.best / their_side.best, our_side, their_side)
+
+    return measure
 
 
 def training(name: str, task: int, learner: Any, steps: int, warm_up: int) -> Contender:
@@ -51,9 +65,17 @@ def build(name: str, settings: Any) -> Any:
     return settings(spaces.observation_space, spaces.action_space, 0)
 
 
-def machine() -> str:
-    """The processor, as the system names it."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0] if names else platform.processor() or platform.machine()}, one thread"
+def contender_package(name: str) -> ModuleType:
+    """A package that only a contender needs."""
+    try:
+        return importlib.import_module(name)
+    except (ImportError, OSError) as error:  # OSError: a shared library of it cannot be loaded
+        is_absent = isinstance(error, ModuleNotFoundError) and error.name == name
+        reason = f"{name} is not installed" if is_absent else f"{name} cannot be imported ({error})"
+        raise NotMeasured(reason, "pip install 'repertory[bench]'") from error
+
+
+def torch_on_one_thread() -> Any:
+    torch = contender_package("torch")
+    torch.set_num_threads(1)
+    return torch

@@ -13,7 +13,7 @@ from typing import Any
 
 from repertory.benchmarks.cartpole_dqn import REPERTORY_STEPS, SETTINGS
 from repertory.benchmarks.measure import Contender, build
-from repertory.errors import UsageError
+from repertory.benchmarks.result import NotMeasured
 
 SOURCE = Path(__file__).with_name("cartpole_dqn.c")
 COMPILER = "gcc"
@@ -58,11 +58,12 @@ class PlainC:
 def compile_program(program: Path, flags: Sequence[str] = FLAGS) -> str:
     """Build the program and return what the compiler had to say."""
     if not has_compiler():
-        raise UsageError(f"{SOURCE.name} is built with {COMPILER}, which is not on the PATH; install it")
+        raise NotMeasured(f"{SOURCE.name} is built with {COMPILER}, which is not on the PATH", f"install {COMPILER}")
     command = [COMPILER, *flags, str(SOURCE), "-o", str(program), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} failed: {done.stderr}")
+        said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        raise NotMeasured(f"{COMPILER} cannot build {SOURCE.name} ({said[-1]})", f"see what {' '.join(command)} says")
     return done.stderr
 
 

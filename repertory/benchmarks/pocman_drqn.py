@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from repertory import DRQN, domain
-from repertory.benchmarks.measure import Contender, build, training
+from repertory.benchmarks.flops import flops_of_drqn_update
+from repertory.benchmarks.measure import Contender, build, torch_on_one_thread, training
 from repertory.learners import drqn
 from repertory.learners.drqn import DRQNLearner
 
 TASK = 10
+INPUTS, ACTIONS = 11, 5
 SETTINGS = DRQN(learning_starts=2_000)
 REPERTORY_STEPS = 10_000
 TORCH_STEPS = 1_000
@@ -23,46 +24,27 @@ def repertory_drqn(learner: DRQNLearner | None = None) -> Contender:
     return training("pocman18", TASK, learner, REPERTORY_STEPS, warm_up=2 * SETTINGS.learning_starts)
 
 
-def flops_of_update(observations: int) -> float:
-    """Multiplications and additions in the products of one update: forward twice, backward as much as two forwards.
-
-    `observations` go through the input layers; every step of every window but the first has a recurrent product.
-    """
-    inputs, (dense, units), actions = 11, SETTINGS.net_arch, 5
-    rows, steps = SETTINGS.batch_size, SETTINGS.window
-    embedding = 2.0 * observations * (inputs * dense + dense * 4 * units)
-    recurrent = 2.0 * rows * (steps - 1) * units * 4 * units
-    return 4 * (embedding + recurrent + 2.0 * rows * units * actions)
-
-
-class UpdateSpeed(NamedTuple):
-    """Floating-point operations a second during updates."""
-
-    done: float
-    """In the products that are really computed."""
-    plain: float
-    """In those of the same updates without equal observations sharing their input products."""
-
-
-def update_speed(repeats: int = 5, updates: int = 200) -> UpdateSpeed:
+def repertory_drqn_updates(updates: int = 200) -> Contender:
+    """Gradients alone, one after another, counted in floating-point operations."""
     learner = build("pocman18", SETTINGS)
     repertory_drqn(learner)()
-    best = 0.0
-    for _ in range(repeats):
-        started = time.perf_counter()
+    drqn.compute_gradient(learner.arrays)
+
+    def work() -> float:
         for _ in range(updates):
             drqn.compute_gradient(learner.arrays)
-        best = max(best, updates / (time.perf_counter() - started))
-    distinct = int(learner.policy["places"].max()) + 1
-    every = SETTINGS.batch_size * SETTINGS.window
-    return UpdateSpeed(best * flops_of_update(distinct), best * flops_of_update(every))
+        return updates * flops_of_drqn_update(SETTINGS, INPUTS, ACTIONS, distinct_observations(learner))
+
+    return work
+
+
+def distinct_observations(learner: DRQNLearner) -> int:
+    """Of the last batch. Equal observations share their input products, and only products that are done count."""
+    return int(learner.policy["places"].max()) + 1
 
 
 def torch_drqn() -> Contender:
-    import torch
-
-    torch.set_num_threads(1)
-    agent = TorchDRQN(torch)
+    agent = TorchDRQN(torch_on_one_thread())
     agent.live(SETTINGS.learning_starts + 200)
 
     def work() -> int:
@@ -83,7 +65,7 @@ class TorchDRQN:
         self.target.load_state_dict(self.online.state_dict())
         self.optimiser = torch.optim.Adadelta(self.online.parameters(), lr=0.1, rho=0.95, eps=1e-7)
         size = SETTINGS.buffer_size
-        self.observations = np.zeros((size, 11), np.float32)
+        self.observations = np.zeros((size, INPUTS), np.float32)
         self.actions, self.rewards = np.zeros(size, np.int64), np.zeros(size, np.float32)
         self.starts = np.zeros(size, np.int64)
         self.steps, self.start = 0, 0
@@ -95,9 +77,9 @@ class TorchDRQN:
         class Network(torch.nn.Module):  # type: ignore[name-defined]
             def __init__(self) -> None:
                 super().__init__()
-                self.dense = torch.nn.Linear(11, dense)
+                self.dense = torch.nn.Linear(INPUTS, dense)
                 self.lstm = torch.nn.LSTM(dense, units, batch_first=True)
-                self.head = torch.nn.Linear(units, 5)
+                self.head = torch.nn.Linear(units, ACTIONS)
 
             def forward(self, windows: Any) -> Any:
                 hidden, _state = self.lstm(torch.relu(self.dense(windows)))
@@ -123,7 +105,7 @@ class TorchDRQN:
 
     def _act(self) -> int:
         if self.rng.random() < SETTINGS.exploration_rate or self.steps - self.start < SETTINGS.random_first_steps:
-            return int(self.rng.integers(5))
+            return int(self.rng.integers(ACTIONS))
         first = max(self.start, self.steps - SETTINGS.window + 1)
         with self.torch.no_grad():
             window = self.torch.from_numpy(self.observations[None, first : self.steps + 1])
@@ -139,7 +121,7 @@ class TorchDRQN:
             best = self.target(torch.from_numpy(self.observations[places + 1])).max(dim=1).values
             goal = torch.from_numpy(self.rewards[last]) + SETTINGS.gamma * best
         taken = q[torch.arange(rows), torch.from_numpy(self.actions[last])]
-        loss = ((taken - goal) ** 2).mean() / 5
+        loss = ((taken - goal) ** 2).mean() / ACTIONS
         self.optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_value_(self.online.parameters(), SETTINGS.max_grad_value)

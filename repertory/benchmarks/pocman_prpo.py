@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from repertory import PRPO, domain
-from repertory.benchmarks.measure import Contender, build, training
+from repertory.benchmarks.measure import Contender, build, contender_package, torch_on_one_thread, training
 from repertory.benchmarks.stable_baselines import learning, ppo_arguments
 
 TASK = 10
@@ -17,10 +17,8 @@ def repertory_prpo() -> Contender:
 
 
 def sb3_recurrent_ppo() -> Contender:
-    import sb3_contrib
-    import torch
-
-    torch.set_num_threads(1)
+    torch_on_one_thread()
+    sb3_contrib = contender_package("sb3_contrib")
     dense, units = SETTINGS.net_arch
     model = sb3_contrib.RecurrentPPO(
         "MlpLstmPolicy",

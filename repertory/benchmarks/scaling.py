@@ -1,0 +1,106 @@
+"""What a step costs in large libraries and with many tasks: no more than in small ones.
+
+Episodes must be of one length for that, because what happens once an episode (selection, the call into compiled code)
+weighs more in short ones, and a library with other policies falls at other times. So these tasks have wide limits and
+end after 50 steps. All policies train from their first step, on memories that are full: those of a large library do
+not fit into any cache, and that is part of what it costs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from repertory import DQN
+from repertory.benchmarks.measure import Contender, take_turns
+from repertory.benchmarks.result import Measured, Side
+from repertory.domains.cartpole import VALUES_27, CartpoleRules, cartpole
+from repertory.domains.domain import Domain
+from repertory.experiments.plan import make_plan
+from repertory.lifetime import Lifetime
+from repertory.many_episodes import ManyEpisodes
+
+RULES = CartpoleRules(max_steps=50, angle_limit=90.0, position_limit=1_000.0)
+BLOCK_STEPS = 5_000
+BLOCKS_A_TURN = 40
+"""Of a lifetime, between two looks at the clock."""
+NEVER = np.iinfo(np.int64).max
+MICRO = 1e6
+
+
+class Size(NamedTuple):
+    """How large a lifetime is."""
+
+    tasks: int
+    policies: int
+    buffer_size: int
+
+    def __str__(self) -> str:
+        return f"{self.tasks:,} tasks, {self.policies} {'policy' if self.policies == 1 else 'policies'}"
+
+
+def domain_of(tasks: int) -> Domain:
+    """The 27 tasks of the paper, or 10 values each of cart mass, pole mass and pole length between the same ends."""
+    if tasks == 27:
+        return cartpole("cartpole27", *VALUES_27, rules=RULES)
+    each = round(tasks ** (1 / 3))
+    if each**3 != tasks:
+        raise ValueError(f"{tasks} tasks are not all combinations of as many masses, pole masses and lengths")
+    values = [np.geomspace(min(ends), max(ends), each).tolist() for ends in VALUES_27]
+    return cartpole(f"cartpole{tasks}", *values, rules=RULES)
+
+
+def living(size: Size, turns: int) -> Contender:
+    """A lifetime of adaptive DQN policies, some blocks further at each turn."""
+    domain = domain_of(size.tasks)
+    plan = make_plan(
+        domain,
+        DQN(buffer_size=size.buffer_size, learning_starts=0),
+        size.policies,
+        "epsilon-greedy",
+        blocks=(turns + 1) * BLOCKS_A_TURN,
+        block_steps=BLOCK_STEPS,
+    )
+    lifetime = plan.lifetime()
+    for number, policy in enumerate(lifetime.policies):
+        fill_memory(domain, number % domain.n_tasks, policy, size.buffer_size)
+    sequence, lifetime.sequence = lifetime.sequence, lifetime.sequence[:0]
+
+    def work() -> int:
+        """Blocks that are still to come are those of a longer sequence."""
+        lived = len(lifetime.rows)
+        lifetime.sequence = sequence[: lived + BLOCKS_A_TURN]
+        lifetime.live()
+        return steps_of(lifetime, lived)
+
+    work()
+    return work
+
+
+def steps_of(lifetime: Lifetime, first_block: int) -> int:
+    return sum(int(row["steps"]) for row in lifetime.rows[first_block:])
+
+
+def fill_memory(domain: Domain, task: int, policy: Any, buffer_size: int) -> None:
+    """Random play, remembered but not learned from, until the memory is full."""
+    usual = {name: policy.policy[name].item() for name in ("exploration_rate", "learning_starts")}
+    policy.policy["exploration_rate"], policy.policy["learning_starts"] = 1.0, NEVER
+    ManyEpisodes(domain, task).play(policy, np.arange(buffer_size), at_least=buffer_size)
+    for name, value in usual.items():
+        policy.policy[name] = value
+
+
+def cost_against(large: Size, small: Size) -> Any:
+    """Seconds a step in a large lifetime over those in a small one of as many steps."""
+
+    def measure(repeats: int) -> Measured:
+        speeds = take_turns([living(large, repeats), living(small, repeats)], repeats)
+        sides = [
+            Side(str(size), "us/step", tuple(MICRO / speed for speed in seen), is_cost=True)
+            for size, seen in zip((large, small), speeds, strict=True)
+        ]
+        note = f"memories of {large.buffer_size:,} experiences, all full"
+        return Measured(sides[0].best / sides[1].best, *sides, note)
+
+    return measure
