@@ -47,8 +47,8 @@ format: $(VENV)/.installed-lint ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.installed-bench ## speed, as ratios measured in one run on one thread
-	$(ONE_THREAD) $(BIN)/python -m repertory.benchmarks
+bench: $(VENV)/.installed-bench ## speed and memory as ratios, measured on one thread; see docs/speed.md
+	$(BIN)/repertory bench
 
 docs: $(VENV)/.installed-docs ## build the documentation into build/docs
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs

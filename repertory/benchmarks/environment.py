@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium
 import numpy as np
 
 from repertory import domain
 from repertory.benchmarks.measure import Contender
-from repertory.learners.random import Random
+from repertory.learners.random import RandomLearner
 from repertory.many_episodes import ManyEpisodes
 
 # Gymnasium's cart and pole (1 kg, 0.1 kg, 1 m) and its rules, so that episodes are as long as there.
 TASK = 13
-RULES = {"force": 10.0, "angle_limit": 12.0, "max_steps": 500}
+RULES: dict[str, Any] = {"force": 10.0, "angle_limit": 12.0, "max_steps": 500}
 EPISODES = 40_000
 GYMNASIUM_STEPS = 20_000
 
@@ -20,7 +22,7 @@ GYMNASIUM_STEPS = 20_000
 def repertory_environment() -> Contender:
     """Observations are written and actions drawn, as a learner would have it."""
     cartpole = domain("cartpole27", **RULES)
-    learner = Random()(cartpole.observation_space, cartpole.action_space, 0)
+    learner: Any = RandomLearner(cartpole.observation_space, cartpole.action_space, 0)
     many, seeds = ManyEpisodes(cartpole, TASK), np.arange(EPISODES)
     many.play(learner, seeds)
     return lambda: int(many.play(learner, seeds).steps.sum())

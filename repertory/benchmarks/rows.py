@@ -25,6 +25,8 @@ def at_most(value: float) -> Target:
     return Target(AT_MOST, value)
 
 
+BUFFER, SMALL_BUFFER = 400_000, 40_000
+"""Experiences that a policy remembers. 300 memories of the paper's size would take 3 GB, so they are smaller."""
 SB3, CONTRIB = "Stable-Baselines3", "sb3-contrib"
 
 ROWS = (
@@ -77,16 +79,13 @@ ROWS = (
         "cost of a step, 27 policies / 1",
         "x",
         at_most(1.1),
-        cost_against(Size(tasks=27, policies=27, buffer_size=400_000), Size(tasks=27, policies=1, buffer_size=400_000)),
+        cost_against(Size(27, 27, buffer_size=BUFFER), Size(27, 1, buffer_size=BUFFER)),
     ),
     Row(
         "cost of a step, 1,000 tasks / 27",
         "x",
         at_most(1.2),
-        # 300 memories of the paper's size would take 3 GB.
-        cost_against(
-            Size(tasks=1_000, policies=300, buffer_size=40_000), Size(tasks=27, policies=9, buffer_size=40_000)
-        ),
+        cost_against(Size(1_000, 300, buffer_size=SMALL_BUFFER), Size(27, 9, buffer_size=SMALL_BUFFER)),
     ),
     Row("second start to first step", "s", at_most(4), second_start),
     Row("two workers / one", "x", at_least(1.8), gain_of_second_worker),

@@ -8,6 +8,7 @@ not fit into any cache, and that is part of what it costs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +24,8 @@ from repertory.many_episodes import ManyEpisodes
 
 RULES = CartpoleRules(max_steps=50, angle_limit=90.0, position_limit=1_000.0)
 BLOCK_STEPS = 5_000
-BLOCKS_A_TURN = 40
-"""Of a lifetime, between two looks at the clock."""
+BLOCKS_A_TURN, TURNS_A_REPEAT = 10, 4
+"""Short turns, and more of them: two lifetimes that are nearly equal need undisturbed moments to be compared."""
 NEVER = np.iinfo(np.int64).max
 MICRO = 1e6
 
@@ -47,8 +48,8 @@ def domain_of(tasks: int) -> Domain:
     each = round(tasks ** (1 / 3))
     if each**3 != tasks:
         raise ValueError(f"{tasks} tasks are not all combinations of as many masses, pole masses and lengths")
-    values = [np.geomspace(min(ends), max(ends), each).tolist() for ends in VALUES_27]
-    return cartpole(f"cartpole{tasks}", *values, rules=RULES)
+    masses, pole_masses, lengths = (np.geomspace(values[0], values[-1], each).tolist() for values in VALUES_27)
+    return cartpole(f"cartpole{tasks}", masses, pole_masses, lengths, RULES)
 
 
 def living(size: Size, turns: int) -> Contender:
@@ -91,16 +92,17 @@ def fill_memory(domain: Domain, task: int, policy: Any, buffer_size: int) -> Non
         policy.policy[name] = value
 
 
-def cost_against(large: Size, small: Size) -> Any:
+def cost_against(large: Size, small: Size) -> Callable[[int], Measured]:
     """Seconds a step in a large lifetime over those in a small one of as many steps."""
 
     def measure(repeats: int) -> Measured:
-        speeds = take_turns([living(large, repeats), living(small, repeats)], repeats)
-        sides = [
+        turns = TURNS_A_REPEAT * repeats
+        speeds = take_turns([living(large, turns), living(small, turns)], turns)
+        ours, other = (
             Side(str(size), "us/step", tuple(MICRO / speed for speed in seen), is_cost=True)
             for size, seen in zip((large, small), speeds, strict=True)
-        ]
+        )
         note = f"memories of {large.buffer_size:,} experiences, all full"
-        return Measured(sides[0].best / sides[1].best, *sides, note)
+        return Measured(ours.best / other.best, ours, other, note)
 
     return measure
