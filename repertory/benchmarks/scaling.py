@@ -1,9 +1,9 @@
 """What a step costs in large libraries and with many tasks: no more than in small ones.
 
 Episodes must be of one length for that, because what happens once an episode (selection, the call into compiled code)
-weighs more in short ones, and a library with other policies falls at other times. So these tasks have wide limits and
-end after 50 steps. All policies train from their first step, on memories that are full: those of a large library do
-not fit into any cache, and that is part of what it costs.
+weighs more in short ones, and other policies fall at other times. So these tasks have wide limits and end after 25
+steps, before even the shortest pole is down. All policies train from their first step, on memories that are full:
+those of a large library do not fit into any cache, and that is part of what it costs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from repertory.experiments.plan import make_plan
 from repertory.lifetime import Lifetime
 from repertory.many_episodes import ManyEpisodes
 
-RULES = CartpoleRules(max_steps=50, angle_limit=90.0, position_limit=1_000.0)
+RULES = CartpoleRules(max_steps=25, angle_limit=90.0, position_limit=1_000.0)
 BLOCK_STEPS = 5_000
 BLOCKS_A_TURN, TURNS_A_REPEAT = 10, 4
 """Short turns, and more of them: two lifetimes that are nearly equal need undisturbed moments to be compared."""
