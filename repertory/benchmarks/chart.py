@@ -29,6 +29,7 @@ def draw_chart(results: Sequence[Result], machine: str, paths: Sequence[Path]) -
     reach = _reach([margin for margin in margins if margin is not None])
     for place, result in enumerate(shown):
         _draw_row(axes, place, result)
+    axes.text(1.01, 1.005, "target", transform=axes.transAxes, ha="left", va="bottom", fontsize=8.5, color=QUIET)
     axes.axvline(1, color="#202124", linewidth=1)
     axes.set_xscale("log")
     axes.set_xlim(1 / reach, reach)
@@ -39,7 +40,7 @@ def draw_chart(results: Sequence[Result], machine: str, paths: Sequence[Path]) -
     axes.minorticks_off()
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("times as good as the target (right of 1: met)")
-    axes.set_title(f"repertory bench on one thread of {machine}", fontsize=10, loc="left")
+    axes.set_title(f"repertory bench on one thread of {machine}", fontsize=10, loc="left", pad=10)
     axes.grid(axis="x", alpha=0.25)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -55,7 +56,8 @@ def _draw_row(axes: Any, place: int, result: Result) -> None:
     edge = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 8.5, "color": QUIET}
     axes.text(1.01, place, target_text(row.target, row.unit), ha="left", **edge)
     if measured is None or margin is None:
-        axes.annotate("not measured", (1, place), (6, 0), textcoords="offset points", va="center", color=QUIET)
+        offset = {"xytext": (4, 0), "textcoords": "offset points"}
+        axes.annotate("not measured", (1, place), va="center", fontsize=8.5, color=QUIET, **offset)
         return
     colour = MET if result.is_met else UNMET
     axes.barh(place, margin - 1, left=1, height=0.62, color=colour)
@@ -80,9 +82,8 @@ def _reach(margins: Sequence[float]) -> float:
 
 
 def _ticks(reach: float) -> list[float]:
-    """1, and what is 1.5, 2, 3, 5, 10 ... times as good or as bad."""
-    steps = [1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000]
-    inside = [step for step in steps if step <= reach]
+    """1, and round numbers to either side of it whose inverse is round as well."""
+    inside = [step for step in (1.25, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if step <= reach]
     if len(inside) > 4:  # no more than fit beside each other
-        inside = inside[1::2]
-    return [*(round(1 / step, 3) for step in reversed(inside)), 1.0, *inside]
+        inside = [step for step in inside if step in (10, 100, 1000)]
+    return [*(1 / step for step in reversed(inside)), 1.0, *inside]
