@@ -167,6 +167,17 @@ def claims(
 
 
 @app.command()
+def export(
+    source: Annotated[Path, typer.Argument(help="The folder of a run, of a sweep, or of several.")],
+    target: Annotated[Path, typer.Argument(help="Folder for the records, made if it is not there.")],
+) -> None:
+    """Copy the records of finished runs without their policies: all that reports and claims need, small enough to keep."""
+    from repertory.experiments.export import export_in_console
+
+    export_in_console(source, target, console())
+
+
+@app.command()
 def watch(
     run: Annotated[Path, typer.Argument(help="A run's folder; the run may be going on.")],
     task: Annotated[int | None, typer.Option(help="Which task; that of the last block if not given.")] = None,
