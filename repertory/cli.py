@@ -171,7 +171,7 @@ def export(
     source: Annotated[Path, typer.Argument(help="The folder of a run, of a sweep, or of several.")],
     target: Annotated[Path, typer.Argument(help="Folder for the records, made if it is not there.")],
 ) -> None:
-    """Copy the records of finished runs without their policies: all that reports and claims need, small enough to keep."""
+    """Copy the records of finished runs without their policies: little, and all that reports and claims need."""
     from repertory.experiments.export import export_in_console
 
     export_in_console(source, target, console())

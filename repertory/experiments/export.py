@@ -95,7 +95,7 @@ def _refuse_others(source: RunFolder, target: RunFolder) -> None:
         raise UsageError(f"{target.path} holds this run, begun there and not finished; choose another target")
     if target.is_done and target.blocks_checksum() != source.blocks_checksum():
         raise UsageError(
-            f"{target.path} holds this run with other blocks (lived with other code?); delete it or choose another target"
+            f"{target.path} holds this run with other blocks (lived with other code); choose another target"
         )
 
 

@@ -256,10 +256,12 @@ function librariesSection() {
 function claimsSection() {
   if (!data.claims || !data.claims.length) return;
   const marks = { "reproduced": "✓ reproduced", "not reproduced": "✗ not reproduced", "not yet decidable": "· not yet decidable" };
-  const rows = data.claims.map((claim) => [marks[claim.verdict] || claim.verdict, claim.claim, claim.figures]);
+  const rows = data.claims.map((claim) => [(marks[claim.verdict] || claim.verdict) + (claim.certainty ? ", " + claim.certainty : ""),
+    claim.claim, claim.figures]);
   const count = (state) => data.claims.filter((claim) => claim.verdict === state).length;
   section("claims", "The paper's claims", [note(count("reproduced") + " reproduced, " + count("not reproduced") + " not reproduced, "
-    + count("not yet decidable") + " not yet decidable with the runs at hand."), table(["", "claim", "decided from"], rows, [false, true, true])]);
+    + count("not yet decidable") + " not yet decidable with the runs at hand. With fewer runs than the paper's, a verdict is clear if the mean "
+    + "scores lie beyond their bounds by more than two standard errors at the published spread."), table(["", "claim", "decided from"], rows, [false, true, true])]);
 }
 
 function picturesSection() {
