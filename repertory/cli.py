@@ -178,6 +178,19 @@ def export(
 
 
 @app.command()
+def results(
+    folder: Annotated[Path, typer.Argument(help="A folder of sweeps; prose in its 'notes' is woven in.")] = Path(
+        "results"
+    ),
+    out: Annotated[Path, typer.Option(help="The file; figures go into the folder's 'figures'.")] = Path("RESULTS.md"),
+) -> None:
+    """All results as one Markdown file: our tables beside the published ones, the claims, the time used, figures."""
+    from repertory.report.results_file import results_in_console
+
+    results_in_console(folder, out, console())
+
+
+@app.command()
 def watch(
     run: Annotated[Path, typer.Argument(help="A run's folder; the run may be going on.")],
     task: Annotated[int | None, typer.Option(help="Which task; that of the last block if not given.")] = None,
