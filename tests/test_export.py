@@ -79,7 +79,7 @@ def test_a_run_with_policies_leaves_what_only_they_tell(tmp_path: Path) -> None:
     assert sorted(file.name for file in target.iterdir()) == sorted(RECORD_FILES)
     assert run_spread(target) == pytest.approx(run_spread(source))
     assert RunFolder(target).is_done
-    with pytest.raises(UsageError, match="records of a run without its policies"):
+    with pytest.raises(UsageError, match="records of a finished run without its policies"):
         open_run(target)
     with pytest.raises(UsageError, match="holds this run, finished"):
         repertory.live("cartpole27", learner, 2, blocks=2, block_steps=100, out=target)

@@ -30,11 +30,12 @@ def open_run(path: Path) -> tuple[Plan, Lifetime]:
     plan = plan_from_settings(settings)
     checkpoint, problems = folder.newest_checkpoint(settings)
     if checkpoint is None:
-        reason = f" ({'; '.join(problems)})" if problems else ""
         if folder.is_done and not problems:
             raise UsageError(
-                f"{path} holds the records of a run without its policies; next: live the run in a new folder"
+                f"{path} has no good checkpoint: it holds the records of a finished run without its policies; "
+                "next: live the run in a new folder"
             )
+        reason = f" ({'; '.join(problems)})" if problems else ""
         raise UsageError(f"{path} has no good checkpoint{reason}; next: wait for its first one, or live the run again")
     lifetime = plan.lifetime()
     lifetime.load_state(checkpoint.arrays, checkpoint.values)
