@@ -168,6 +168,30 @@ def claims(
 
 
 @app.command()
+def export(
+    source: Annotated[Path, typer.Argument(help="The folder of a run, of a sweep, or of several.")],
+    target: Annotated[Path, typer.Argument(help="Folder for the records, made if it is not there.")],
+) -> None:
+    """Copy the records of finished runs without their policies: little, and all that reports and claims need."""
+    from repertory.experiments.export import export_in_console
+
+    export_in_console(source, target, console())
+
+
+@app.command()
+def results(
+    folder: Annotated[Path, typer.Argument(help="A folder of sweeps; prose in its 'notes' is woven in.")] = Path(
+        "results"
+    ),
+    out: Annotated[Path, typer.Option(help="The file; figures go into the folder's 'figures'.")] = Path("RESULTS.md"),
+) -> None:
+    """All results as one Markdown file: our tables beside the published ones, the claims, the time used, figures."""
+    from repertory.report.results_file import results_in_console
+
+    results_in_console(folder, out, console())
+
+
+@app.command()
 def watch(
     run: Annotated[Path, typer.Argument(help="A run's folder; the run may be going on.")],
     task: Annotated[int | None, typer.Option(help="Which task; that of the last block if not given.")] = None,

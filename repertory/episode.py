@@ -19,6 +19,7 @@ from repertory.errors import EpisodeFault, UsageError
 from repertory.kernels.compile import kernel
 from repertory.kernels.handle import pack, unpack
 from repertory.kernels.random import Stream, new_stream, seed_stream
+from repertory.kernels.views import borrowed
 from repertory.learners.protocol import CompiledLearner, Learner, LearnerKernels
 
 
@@ -143,8 +144,8 @@ def compiled_episode(task: TaskKernels, learner: LearnerKernels) -> Callable[...
 
     @kernel
     def run_episode(params_handle: Any, stage_handle: Any, learner_handle: Any, seed: int) -> tuple[int, float]:
-        params, arrays = unpack(params_handle), unpack(learner_handle)
-        state, stream, observation, next_observation = unpack(stage_handle)
+        params, arrays = unpack(params_handle), borrowed(unpack(learner_handle))
+        state, stream, observation, next_observation = borrowed(unpack(stage_handle))
         begin_episode(arrays)
         seed_stream(stream, seed)
         reset(params, state, stream)

@@ -139,6 +139,11 @@ class Lifetime:
         self._env_rng.bit_generator.state = values["env"]
 
     @property
+    def steps(self) -> int:
+        """Lived so far, those of the running block included."""
+        return sum(row["steps"] for row in self.rows) + (0 if self._tally is None else self._tally.steps)
+
+    @property
     def can_be_saved(self) -> bool:
         """Whether all its parts have `state_dict` and `load_state_dict`."""
         parts = [self.selector, *self.policies]

@@ -21,8 +21,10 @@ from repertory.errors import UsageError
 from repertory.experiments.experiment import Condition, experiment, experiment_names
 from repertory.experiments.results import Results, Run
 from repertory.experiments.sweep import Sweep, claim, parse_runs
-from repertory.report import claim_tests
-from repertory.report.claim_tests import KINDS, SCORES, Reference
+from repertory.report import claim_quantities, claim_tests
+from repertory.report.claim_certainty import CLEAR, WITHIN_SPREAD
+from repertory.report.claim_quantities import SCORES, Evidence, Reference
+from repertory.report.claim_tests import KINDS
 from repertory.report.claims import (
     NOT_REPRODUCED,
     REPRODUCED,
@@ -219,6 +221,43 @@ def test_a_ratio_to_nothing_says_better_or_worse() -> None:
     assert verdict_on(test, worse).state == NOT_REPRODUCED
 
 
+def test_few_runs_are_judged_by_the_published_spread() -> None:
+    """AdaptiveDQN9P has a published deviation of 7.5: a standard error of 7.5 for one run, 3.75 for four."""
+
+    def certainty(level: float, runs: int, **sweep: Any) -> str:
+        results = fake_results("cartpole27", {"AdaptiveDQN9P": flat(*[level] * runs)}, **sweep)
+        return verdict_on(WITHIN | {"at_least": 150, "at_most": 400}, results).certainty
+
+    for level, expected in ((164, WITHIN_SPREAD), (166, CLEAR), (136, WITHIN_SPREAD), (134, CLEAR)):
+        assert certainty(level, 1) == expected
+    assert certainty(158, 4) == CLEAR
+    assert certainty(158, 27) == ""  # as many as the paper's
+    assert certainty(166, 1, scale=0.1) == ""  # the spread of other lives
+
+
+def test_certainty_of_ratios_differences_and_orders() -> None:
+    """Published deviations: 7.5 of AdaptiveDQN9P, 2.6 of UnadaptiveDQN27P."""
+    test = WITHIN | {"kind": "compare", "against": ["UnadaptiveDQN27P"]}
+
+    def beside(own: float, other: float) -> Results:
+        return fake_results("cartpole27", {"AdaptiveDQN9P": flat(own), "UnadaptiveDQN27P": flat(other)})
+
+    error = np.hypot(7.5, 0.5 * 2.6)  # of own - 0.5 * other
+    for beyond, expected in ((1.9, WITHIN_SPREAD), (2.1, CLEAR), (-1.9, WITHIN_SPREAD), (-2.1, CLEAR)):
+        results = beside(75 + beyond * error, 150)
+        assert verdict_on(test | {"at_least": 0.5}, results).certainty == expected
+        assert verdict_on(test | {"at_least": 0.5, "average": True}, results).certainty == expected
+    assert verdict_on(test | {"at_most": 0.5}, beside(75 - 2.1 * error, 150)).certainty == CLEAR
+    error = np.hypot(7.5, 2.6)
+    assert verdict_on(test | {"by": "difference", "at_least": 5}, beside(105 + 2.1 * error, 100)).certainty == CLEAR
+    assert verdict_on(test | {"by": "difference", "at_most": 5}, beside(105, 100)).certainty == WITHIN_SPREAD
+    up = WITHIN | {"kind": "ordering", "conditions": ["AdaptiveDQN9P", "UnadaptiveDQN27P"]}
+    assert verdict_on(up, beside(100, 100 + 2.1 * error)).certainty == CLEAR
+    assert verdict_on(up, beside(100, 101)).certainty == WITHIN_SPREAD
+    drop = verdict_on(WITHIN | {"quantity": "drop from the best tenth to the last", "at_most": 1}, beside(1, 1))
+    assert drop.certainty == ""  # the paper prints no spread of it
+
+
 SIGNIFICANCE = WITHIN | {"kind": "significance", "against": ["UnadaptiveDQN27P"], "enough": 4}
 
 
@@ -263,7 +302,7 @@ def test_capacity() -> None:
 
 def test_forgetting_needs_the_one_to_one_run_of_the_same_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Task 0 comes again after 30 other blocks, five lower than before; random play scores ten."""
-    monkeypatch.setattr(claim_tests, "random_scores_of", lambda run: dict.fromkeys(range(27), 10.0))
+    monkeypatch.setattr(claim_quantities, "random_scores_of", lambda run: dict.fromkeys(range(27), 10.0))
     conditions = experiment("cartpole27").conditions
     tasks = [0, *[1] * 30, 0]
 
@@ -289,7 +328,7 @@ def test_forgetting_needs_the_one_to_one_run_of_the_same_number(monkeypatch: pyt
 
 def test_spread_is_that_of_the_first_two_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     spreads = iter([0.3, 0.5, 9.0])
-    monkeypatch.setattr(claim_tests, "run_spread", lambda path: next(spreads))
+    monkeypatch.setattr(claim_quantities, "run_spread", lambda path: next(spreads))
     test = WITHIN | {"quantity": "policy spread in two runs", "at_least": 0.39, "at_most": 0.41}
     assert verdict_on(test, fake_results("cartpole27", {"AdaptiveDQN9P": flat(1, 2, 3)})).state == REPRODUCED
 
@@ -303,7 +342,7 @@ def test_the_memory_simulation_always_decides() -> None:
     growth = {"kind": "memory growth", "capacity": 5.0, "blocks_to_converge": 4, "acceptances": [0.5]}
     for bounds, state in (({"at_least": 3}, REPRODUCED), ({"at_least": 5}, NOT_REPRODUCED)):
         made = read_claim("made-up", {"claim": "", "where": "", "reason": "", "test": growth | bounds})
-        assert judge_claim(made, [claim_tests.Evidence()]).state == state
+        assert judge_claim(made, [Evidence()]).state == state
 
 
 # ----------------------------------------------------------------------------------------------------- the ledger
@@ -379,8 +418,10 @@ def published() -> dict[str, dict[str, Verdict]]:
     released = [published_results(name) for name in names]
     text = [Results(results.path, results.runs, Sweep(name)) for name, results in zip(names, released, strict=True)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(claim_tests, "run_spread", lambda path: 0.42)
-        patch.setattr(claim_tests, "_ratio", lambda *_: 0.0)  # the paper prints no block that it could be measured on
+        patch.setattr(claim_quantities, "run_spread", lambda path: 0.42)
+        patch.setattr(
+            claim_quantities, "_ratio", lambda *_: 0.0
+        )  # the paper prints no block that it could be measured on
         judgements = judge(released + text)
     by_profile: dict[str, dict[str, Verdict]] = {}
     for judgement in judgements:

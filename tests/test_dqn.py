@@ -14,7 +14,8 @@ import repertory
 from repertory.episode import EpisodePlayer
 from repertory.kernels.network import matrices
 from repertory.kernels.random import new_stream
-from repertory.kernels.replay import draw, slot_after
+from repertory.kernels.replay import draw
+from repertory.kernels.replay_slots import action_at, ending_at, slot_after
 from repertory.learners.dqn import DQNLearner, compute_gradient
 
 SPACES = (gymnasium.spaces.Box(-1.0, 1.0, (4,)), gymnasium.spaces.Discrete(2))
@@ -43,26 +44,27 @@ def torch_q(parts: list[torch.Tensor], observations: np.ndarray) -> torch.Tensor
 
 def test_gradient_equals_torch(rng: np.random.Generator) -> None:
     learner = lived(rng)
-    policy, replay = learner.policy, learner.arrays.replay
+    policy, scratch, replay = learner.policy, learner.scratch, learner.arrays.replay
     policy["target_weights"] += rng.normal(size=policy["weights"].size).astype(np.float32) * 0.1
     stream = new_stream(9)
     for i in range(10):
-        policy["drawn"][i] = draw(replay, policy["cursor"], stream)
+        scratch["drawn"][i] = draw(replay, policy["cursor"], stream)
     compute_gradient(learner.arrays)
 
-    here = replay.slots[policy["drawn"]]
-    there = replay.slots[[slot_after(replay, policy["cursor"], slot) for slot in policy["drawn"]]]
+    here = replay.slots[scratch["drawn"]]
+    there = replay.slots[[slot_after(replay, policy["cursor"], slot) for slot in scratch["drawn"]]]
+    endings = np.array([ending_at(replay, slot) for slot in scratch["drawn"]])
     online, target = torch_network(policy["weights"], learner), torch_network(policy["target_weights"], learner)
     q = torch_q(online, here["observation"])
     with torch.no_grad():
         best = torch_q(target, there["observation"]).max(dim=1).values
-        goes_on = torch.tensor(here["ending"] != 1, dtype=torch.float32)
+        goes_on = torch.tensor(endings != 1, dtype=torch.float32)
         goal = q.clone()
-        for i, action in enumerate(here["action"]):
+        for i, action in enumerate(action_at(replay, slot) for slot in scratch["drawn"]):
             goal[i, action] = float(here["reward"][i]) + 0.99 * goes_on[i] * best[i]
     torch.nn.functional.mse_loss(q, goal).backward()
-    assert set(here["ending"]) >= {0, 1}  # both kinds of target are under test
-    for ours, theirs in zip(matrices(policy["gradient"], learner.shape), online, strict=True):
+    assert set(endings) >= {0, 1}  # both kinds of target are under test
+    for ours, theirs in zip(matrices(scratch["gradient"], learner.shape), online, strict=True):
         assert theirs.grad is not None
         np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-4, atol=1e-6)
 

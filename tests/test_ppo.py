@@ -65,7 +65,7 @@ def test_gradient_equals_torch(ratio: str, rng: np.random.Generator) -> None:
     value_loss = ((values - torch.tensor(policy["targets"][:steps])) ** 2).mean()
     (-surrogate + value_loss - 0.01 * entropy).backward()
     assert ((rho < 1 - clip) | (rho > 1 + clip)).any()  # the clip is under test
-    for ours, theirs in zip(matrices(policy["gradient"], learner.shape), parts, strict=True):
+    for ours, theirs in zip(matrices(learner.scratch["gradient"], learner.shape), parts, strict=True):
         assert theirs.grad is not None
         np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-4, atol=2e-6)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import NamedTuple
 
 import gymnasium
@@ -29,6 +31,7 @@ from repertory.kernels.recurrent import (
     window_gradient,
 )
 from repertory.learners import drqn, prpo
+from repertory.learners.face import memory_of
 
 SPACES = (TwoValued(0.0, 1.0, 11, whole_rewards=True), gymnasium.spaces.Discrete(5))
 
@@ -147,10 +150,10 @@ def test_drqn_replays_windows_that_never_cross_an_episode_and_its_gradient_equal
     policy["target_weights"] += 0.05 * rng.normal(size=policy["weights"].size).astype(np.float32)
     seen_lengths = set()
     for _ in range(20):
-        policy["drawn"][:] = [drqn_draw(learner) for _ in range(10)]
+        learner.scratch["drawn"][:] = [drqn_draw(learner) for _ in range(10)]
         drqn.compute_gradient(learner.arrays)
         online, following, rewards, actions, goes_on = [], [], [], [], []
-        for slot in policy["drawn"]:
+        for slot in learner.scratch["drawn"]:
             episode, t = steps[slot_key(learner, slot)]
             past = np.stack([step[0] for step in episode[max(0, t - 14) : t + 1]])
             online.append(past)
@@ -168,7 +171,7 @@ def test_drqn_replays_windows_that_never_cross_an_episode_and_its_gradient_equal
             for i in range(10):
                 goal[i, actions[i]] = rewards[i] + 0.99 * goes_on[i] * best[i]
         torch.nn.functional.mse_loss(q, goal).backward()
-        assert_gradients_equal(policy["gradient"], learner.shape, twin)
+        assert_gradients_equal(learner.scratch["gradient"], learner.shape, twin)
     assert len(seen_lengths) > 2 or settings.get("full_windows")
     assert 15 in seen_lengths
     assert replay.slots.dtype["observation"].base == np.uint16
@@ -186,15 +189,15 @@ def drqn_draw(learner) -> int:
 
 
 def slot_key(learner, slot: int) -> tuple:
-    from repertory.kernels.replay import TERMINATED, read_observation, slot_after
+    from repertory.kernels.replay_slots import TERMINATED, action_at, ending_at, read_observation, slot_after
 
     replay, cursor = learner.arrays.replay, learner.policy["cursor"]
     rows = np.zeros((2, 11), np.float32)
     for row, place in enumerate((slot, slot_after(replay, cursor, slot))):
         read_observation(replay, cursor, place, np.float32(0), np.float32(1), rows, row)
     stored = replay.slots[slot]
-    ended = stored["ending"] == TERMINATED
-    return tuple(rows[0]), int(stored["action"]), float(stored["reward"]), None if ended else tuple(rows[1])
+    ended = ending_at(replay, slot) == TERMINATED
+    return tuple(rows[0]), int(action_at(replay, slot)), float(stored["reward"]), None if ended else tuple(rows[1])
 
 
 @pytest.mark.parametrize("settings_class", [repertory.DRQN, repertory.PRPO])
@@ -275,7 +278,7 @@ def test_prpo_gradient_equals_torch(rng: np.random.Generator) -> None:
         value_loss = ((values - torch.tensor(policy["targets"][chosen])) ** 2).mean()
         (-(ratio * advantage).mean() + value_loss - 0.01 * entropy).backward()
         np.testing.assert_allclose(policy["values"][chosen], values.detach().numpy(), rtol=1e-4, atol=1e-5)
-        assert_gradients_equal(policy["gradient"], learner.shape, twin)
+        assert_gradients_equal(learner.scratch["gradient"], learner.shape, twin)
 
 
 @pytest.mark.parametrize("settings_class", [repertory.DRQN, repertory.PRPO])
@@ -299,8 +302,14 @@ def test_a_restored_learner_goes_on_to_the_bit(settings_class, rng: np.random.Ge
 
 
 def test_a_policys_memory_is_under_two_and_a_half_megabytes() -> None:
-    replay = repertory.DRQN()(*SPACES, 1).arrays.replay
-    assert sum(array.nbytes for array in replay) < 2_500_000
+    assert memory_of(repertory.DRQN()(*SPACES, 1)) < 2_500_000
+
+
+def test_policies_of_a_kind_share_their_scratch_space_and_a_copy_does_too() -> None:
+    one, other, wider = (repertory.DRQN(net_arch=arch)(*SPACES, 1) for arch in ((80, 80), (80, 80), (80, 96)))
+    assert one.arrays.scratch is other.arrays.scratch
+    assert one.arrays.scratch is not wider.arrays.scratch
+    assert copy.deepcopy(one).arrays.scratch is pickle.loads(pickle.dumps(one)).arrays.scratch is one.arrays.scratch
 
 
 # --------------------------------------------------------------------------------------------- a recall task

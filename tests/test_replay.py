@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from repertory.kernels.random import new_stream
-from repertory.kernels.replay import (
+from repertory.kernels.replay import MemoryPlan, begin, draw, draw_batch, held, new_cursor, new_replay, store
+from repertory.kernels.replay_slots import (
     CUT_OFF,
     EPISODES,
     EXPERIENCES,
@@ -18,14 +19,9 @@ from repertory.kernels.replay import (
     MATCHING,
     TERMINATED,
     WENT_ON,
-    MemoryPlan,
-    begin,
-    draw,
-    held,
-    new_cursor,
-    new_replay,
+    action_at,
+    ending_at,
     slot_after,
-    store,
 )
 
 Experience = tuple
@@ -42,7 +38,7 @@ class Memory:
         self.episodes: list[list[Experience]] = []
         self.serial = 0.0
 
-    def live_episode(self, length: int, last: np.uint8) -> None:
+    def live_episode(self, length: int, last: int) -> None:
         begin(self.replay, self.cursor)
         self.episodes.append([])
         self.serial += 1.0
@@ -65,11 +61,11 @@ class Memory:
 
     def draw(self) -> Experience:
         place = draw(self.replay, self.cursor, self.stream)
-        slot, ending = self.replay.slots[place], int(self.replay.slots[place]["ending"])
+        slot, ending = self.replay.slots[place], int(ending_at(self.replay, place))
         after = None
         if ending != TERMINATED:
             after = float(self.replay.slots[slot_after(self.replay, self.cursor, place)]["observation"][0])
-        return float(slot["observation"][0]), int(slot["action"]), slot["reward"], after, ending
+        return float(slot["observation"][0]), int(action_at(self.replay, place)), slot["reward"], after, ending
 
     def drawn(self, n: int) -> Counter:
         return Counter(self.draw() for _ in range(n))
@@ -101,6 +97,24 @@ def test_a_ring_is_drawn_from_uniformly(rng: np.random.Generator) -> None:
     drawn = memory.drawn(40_000)
     assert len(drawn) == held(memory.cursor)
     assert chi_square(drawn, dict.fromkeys(drawn, 40_000 / len(drawn))) < limit(len(drawn) - 1)
+
+
+@pytest.mark.parametrize(("kind", "sampling"), [(FIFO, EXPERIENCES), (FIFO, EPISODES), (MATCHING, EXPERIENCES)])
+def test_a_batch_is_what_single_draws_give(kind: int, sampling: int, rng: np.random.Generator) -> None:
+    memory = Memory(100, kind, sampling)
+    memory.live(300, rng, (2, 30))
+    one_by_one, drawn = memory.stream.copy(), np.zeros(50, np.int64)
+    draw_batch(memory.replay, memory.cursor, memory.stream, drawn)
+    assert drawn.tolist() == [draw(memory.replay, memory.cursor, one_by_one) for _ in range(50)]
+    assert np.array_equal(memory.stream, one_by_one)
+
+
+def test_many_actions_fit_beside_the_ending() -> None:
+    plan = MemoryPlan(10, 1, actions=1000)
+    replay, cursor = new_replay(plan), new_cursor(plan)
+    observation = np.zeros(1, np.float32)
+    store(replay, cursor, new_stream(0), observation, 999, 1.0, observation, CUT_OFF)
+    assert (action_at(replay, 0), ending_at(replay, 0)) == (999, CUT_OFF)
 
 
 def test_many_short_cut_off_episodes_keep_fewer_but_only_true_experiences(rng: np.random.Generator) -> None:
@@ -176,10 +190,11 @@ def test_matching_keeps_each_experience_with_equal_probability() -> None:
 
 
 def _at(memory: Memory, place: int) -> Experience:
-    slot, ending = memory.replay.slots[place], int(memory.replay.slots[place]["ending"])
+    slot, ending = memory.replay.slots[place], int(ending_at(memory.replay, place))
+    action = int(action_at(memory.replay, place))
     after = memory.replay.slots[slot_after(memory.replay, memory.cursor, place)]["observation"][0]
     observation = float(slot["observation"][0])
-    return observation, int(slot["action"]), slot["reward"], None if ending == TERMINATED else float(after), ending
+    return observation, action, slot["reward"], None if ending == TERMINATED else float(after), ending
 
 
 def test_matching_with_a_protected_queue_always_holds_the_newest(rng: np.random.Generator) -> None:

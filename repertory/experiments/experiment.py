@@ -85,6 +85,8 @@ class Experiment:
     capacity: Mapping[str, PublishedCapacity] = field(default_factory=dict)
     """By learner."""
     ranges: tuple[Range, ...] = ()
+    days_per_run: tuple[float, ...] = ()
+    """On the wall, as the paper prints them: a number, or from the one to the other."""
 
     def select(self, patterns: Sequence[str]) -> list[Condition]:
         """The conditions whose names match one of the patterns (`AdaptiveDQN9P`, `Unadaptive*`); all if none."""
@@ -128,9 +130,16 @@ def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:
         Range(entry.pop("metric"), tuple(entry.pop("conditions")), tuple(entry.pop("range")), **entry)
         for entry in map(dict, rest.pop("ranges", []))
     )
+    days = tuple(rest.pop("days_per_run", ()))
     capacity = {learner: PublishedCapacity(**entry) for learner, entry in rest.pop("capacity", {}).items()}
     return Experiment(
-        name=name, conditions=conditions, comparisons=comparisons, ranges=ranges, capacity=capacity, **rest
+        name=name,
+        conditions=conditions,
+        comparisons=comparisons,
+        ranges=ranges,
+        capacity=capacity,
+        days_per_run=days,
+        **rest,
     )
 
 

@@ -4,6 +4,7 @@
     checkpoint.npz            everything, so that the run can go on or its policies be used
     checkpoint-previous.npz   the one before
     blocks.parquet            a row per block, rewritten as the lifetime goes on
+    time.json                 the time that the run has used
     lifetime.png              the score over the lifetime and the task-to-policy map
     done                      written last, with a checksum of blocks.parquet
     lock                      held by the process that lives the run
@@ -38,6 +39,7 @@ from repertory.experiments.checkpoint import (
 RECORDED_PACKAGES = ("repertory", "numpy", "numba", "gymnasium", "pandas")
 RECORDED_IF_THERE = ("torch", "stable-baselines3", "sb3-contrib")
 SHOWN_DIFFERENCES = 4
+RUN_FILE, BLOCKS_FILE, DONE_FILE = "run.json", "blocks.parquet", "done"
 PART = ".part"
 """The ending of a file that is being written."""
 
@@ -51,10 +53,10 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._run_file = path / "run.json"
-        self._blocks_file = path / "blocks.parquet"
+        self._run_file = path / RUN_FILE
+        self._blocks_file = path / BLOCKS_FILE
         self._checkpoint_file = path / "checkpoint.npz"
-        self._done_file = path / "done"
+        self._done_file = path / DONE_FILE
         self._lock_file = path / "lock"
         self.figure_file = path / "lifetime.png"
 
@@ -161,22 +163,27 @@ class RunFolder:
         return pd.read_parquet(self._blocks_file)
 
     def finish(self) -> None:
-        content = json.dumps({"blocks": self._blocks_checksum()})
+        content = json.dumps({"blocks": self.blocks_checksum()})
         self.write(self._done_file, lambda path: path.write_text(content))
 
     @property
     def is_done(self) -> bool:
         """Whether the run is over and its blocks are as they were left."""
         try:
-            return json.loads(self._done_file.read_bytes())["blocks"] == self._blocks_checksum()
+            return json.loads(self._done_file.read_bytes())["blocks"] == self.blocks_checksum()
         except (OSError, ValueError, KeyError, TypeError):
             return False
+
+    @property
+    def was_lived_in(self) -> bool:
+        """Whether a process has lived a run here; records that were copied here have no lock."""
+        return self._lock_file.exists()
 
     def holds_finished(self, settings: dict[str, Any]) -> bool:
         """Whether this very run is here and over."""
         return self.is_done and self.settings() == plain(settings)
 
-    def _blocks_checksum(self) -> str:
+    def blocks_checksum(self) -> str:
         return hashlib.sha256(self._blocks_file.read_bytes()).hexdigest()
 
     def write(self, path: Path, write: Callable[[Path], Any]) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from repertory.errors import RunStopped, UsageError
 from repertory.experiments.checkpoint import Checkpoint
 from repertory.experiments.folder import RunFolder
+from repertory.experiments.timing import Stopwatch
 from repertory.lifetime import Lifetime, Monitor
 from repertory.record import BlockTally
 
@@ -40,6 +41,7 @@ class Keeper(Monitor):
         self._folder = folder
         self._lifetime = lifetime
         self._settings = settings
+        self._stopwatch = Stopwatch(folder, lifetime.steps)
         self._saved = time.monotonic()
         self._fixed_pause = fixed_pause()
         self._pause = SHORTEST_PAUSE if self._fixed_pause is None else self._fixed_pause
@@ -62,7 +64,7 @@ class Keeper(Monitor):
             self.save()
 
     def save(self) -> None:
-        """Write blocks and, if all parts of the lifetime can be saved, a checkpoint."""
+        """Write blocks, the time used and, if all parts of the lifetime can be saved, a checkpoint."""
         started = time.monotonic()
         with disk_faults(self._folder):
             if self._lifetime.can_be_saved:
@@ -70,6 +72,7 @@ class Keeper(Monitor):
                 values["settings"] = self._settings
                 self._folder.write_checkpoint(Checkpoint(arrays, values))
             self._folder.write_blocks(self._lifetime.blocks)
+            self._stopwatch.write(self._lifetime.steps)
         self._saved = time.monotonic()
         if self._fixed_pause is None:
             self._pause = min(max((self._saved - started) / COST, SHORTEST_PAUSE), LONGEST_PAUSE)

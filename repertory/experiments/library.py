@@ -30,6 +30,11 @@ def open_run(path: Path) -> tuple[Plan, Lifetime]:
     plan = plan_from_settings(settings)
     checkpoint, problems = folder.newest_checkpoint(settings)
     if checkpoint is None:
+        if folder.is_done and not problems:
+            raise UsageError(
+                f"{path} has no good checkpoint: it holds the records of a finished run without its policies; "
+                "next: live the run in a new folder"
+            )
         reason = f" ({'; '.join(problems)})" if problems else ""
         raise UsageError(f"{path} has no good checkpoint{reason}; next: wait for its first one, or live the run again")
     lifetime = plan.lifetime()
@@ -83,11 +88,25 @@ class LibrarySummary:
 
 def summarise(path: Path) -> LibrarySummary | None:
     """The summary of a run: as it was kept, or else from its checkpoint, and kept; None if it has neither."""
-    file = path / SUMMARY_FILE
+    summary = kept_summary(path)
+    if summary is None:
+        summary = new_summary(path)
+        if summary is not None and RunFolder(path).is_done:
+            with contextlib.suppress(OSError):  # a folder that is read only can still be summarised
+                write_summary(RunFolder(path), summary)
+    return summary
+
+
+def kept_summary(path: Path) -> LibrarySummary | None:
+    """What the file in a run's folder says, if anything readable."""
     try:
-        return LibrarySummary(**json.loads(file.read_bytes()))
+        return LibrarySummary(**json.loads((path / SUMMARY_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):
-        pass
+        return None
+
+
+def new_summary(path: Path) -> LibrarySummary | None:
+    """From the checkpoint of a run; None if it has none. Nothing is written."""
     try:
         plan, lifetime = open_run(path)
     except UsageError:
@@ -96,12 +115,12 @@ def summarise(path: Path) -> LibrarySummary | None:
     spread = None
     if len(lifetime.policies) > 1 and all(hasattr(p, "action_probabilities") for p in lifetime.policies):
         spread = library_spread(plan, lifetime)
-    summary = LibrarySummary(
+    return LibrarySummary(
         policy_spread=spread,
         memory=sum(memory_of(policy) for policy in lifetime.policies),
         steps_per_second=None if status is None else status.steps_per_second,
     )
-    if RunFolder(path).is_done:
-        with contextlib.suppress(OSError):  # a folder that is read only can still be summarised
-            RunFolder(path).write(file, lambda part: part.write_text(json.dumps(asdict(summary)) + "\n"))
-    return summary
+
+
+def write_summary(folder: RunFolder, summary: LibrarySummary) -> None:
+    folder.write(folder.path / SUMMARY_FILE, lambda part: part.write_text(json.dumps(asdict(summary)) + "\n"))

@@ -24,6 +24,7 @@ import numba
 import numpy as np
 from numba.core import compiler, serialize
 from numba.core.errors import NumbaWarning
+from numba.extending import overload, register_jitable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -39,7 +40,36 @@ _CHECKSUM_SIZE = hashlib.sha256().digest_size
 
 def kernel(function: Function) -> Function:
     """Compile `function` with Numba, on first call, and keep the machine code on disk for later processes."""
-    dispatcher: Any = numba.njit(**OPTIONS)(function)
+    return _compiled(function, OPTIONS)
+
+
+def inlined(function: Function) -> Function:
+    """A kernel that is always made part of the kernels that call it: for small ones on the path of every step, where
+    the compiler on its own would rather save space. The time to compile grows with every one."""
+    return _compiled(function, OPTIONS | {"forceinline": True})
+
+
+def in_both(function: Function) -> Function:
+    """A function that stays as it is in Python and becomes part of the kernels that call it."""
+    return register_jitable(**OPTIONS, forceinline=True)(function)
+
+
+def compiled_as(implementation: Any) -> Callable[[Function], Function]:
+    """A function that stays as it is in Python and is `implementation`, an @intrinsic, in kernels."""
+
+    def decorate(function: Function) -> Function:
+        def call(*arguments: Any) -> Any:
+            return implementation(*arguments)
+
+        overload(function, jit_options=OPTIONS | {"forceinline": True}, strict=False)(lambda *_arguments: call)
+        function.compiled_as = implementation  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def _compiled(function: Function, options: dict[str, Any]) -> Function:
+    dispatcher: Any = numba.njit(**options)(function)
     dispatcher._cache = _KernelCache(function)
     return dispatcher
 
@@ -172,8 +202,11 @@ def _describe_value(name: str, value: Any, code: CodeType, seen: set[int]) -> It
     inner = getattr(value, "py_func", None) or getattr(value, "_defn", None)  # a kernel, or an @intrinsic
     if isinstance(inner, FunctionType):
         yield from _describe_function(inner, seen)
+        yield f"options {sorted(getattr(value, 'targetoptions', {}).items())}"
     elif isinstance(value, FunctionType):
         yield from _describe_function(value, seen)
+        if hasattr(value, "compiled_as"):
+            yield from _describe_value(name, value.compiled_as, code, seen)
     elif isinstance(value, ModuleType):
         yield f"{name} is module {value.__name__}"
         for attribute in sorted(_names(code)):

@@ -2,13 +2,14 @@
 
 Handing forty arrays from kernel to kernel costs more than the work on small ones. A structured element is one
 pointer, its shapes are known to the compiler, and copying or saving it is one pass over contiguous memory. Each
-array field starts on a cache line.
+array field starts on a cache line. What a policy needs only while a kernel runs it shares with all of its kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,21 @@ def fill_settings(policy: NDArray[Any], settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
         if name in (policy.dtype.names or ()):
             policy[name] = value
+
+
+_scratch: WeakValueDictionary[np.dtype[Any], NDArray[Any]] = WeakValueDictionary()
+
+
+def shared_scratch(kind: np.dtype[Any]) -> NDArray[Any]:
+    """The one element that all policies with scratch space of this kind work in, as long as there are any.
+
+    Nothing in it may be relied on from one call of a kernel to the next. A kernel holds Python's lock while it runs,
+    so no two of them meet there.
+    """
+    scratch = _scratch.get(kind)
+    if scratch is None:
+        scratch = _scratch[kind] = allocate(kind)
+    return scratch
 
 
 def allocate(kind: np.dtype[Any]) -> NDArray[Any]:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.kernels.compile import kernel
-from repertory.kernels.product import add_product, dot
-from repertory.kernels.vector_math import LANES
+from repertory.kernels.compile import in_both, inlined, kernel
+from repertory.kernels.product import dot, rectified_affine, set_product
+from repertory.kernels.transpose import transpose
+from repertory.kernels.views import matrix_view, vector_view
 
 Vector = NDArray[np.float32]
 Matrix = NDArray[np.float32]
@@ -40,8 +41,8 @@ class Activations(NamedTuple):
     gradient_1: Matrix
     gradient_2: Matrix
     gradient_outputs: Matrix
-    columns_1: Matrix
-    columns_2: Matrix
+    transposed: Matrix
+    """Room for the second layer's matrix turned round."""
 
 
 def count_weights(shape: NetworkShape) -> int:
@@ -52,10 +53,10 @@ def count_weights(shape: NetworkShape) -> int:
 def count_activations(shape: NetworkShape, rows: int) -> int:
     """Room that a batch needs on its way, in floats."""
     n0, n1, n2, n3 = shape
-    return rows * (n0 + 2 * n1 + 2 * n2 + 2 * n3) + LANES * (n1 + n2)
+    return rows * (n0 + 2 * n1 + 2 * n2 + 2 * n3) + n1 * n2
 
 
-@kernel
+@in_both
 def activations(room: Vector, shape: NetworkShape, rows: int) -> Activations:
     """Views of a vector of `count_activations` floats; the widest layers come first and stay on cache lines."""
     n0, n1, n2, n3 = shape
@@ -63,20 +64,18 @@ def activations(room: Vector, shape: NetworkShape, rows: int) -> Activations:
     b = a + rows * n2
     c = b + rows * n1
     d = c + rows * n2
-    e = d + n1 * LANES
-    f = e + n2 * LANES
-    g = f + rows * n0
-    h = g + rows * n3
+    e = d + n1 * n2
+    f = e + rows * n0
+    g = f + rows * n3
     return Activations(
-        room[f:g].reshape(rows, n0),
-        room[:a].reshape(rows, n1),
-        room[a:b].reshape(rows, n2),
-        room[g:h].reshape(rows, n3),
-        room[b:c].reshape(rows, n1),
-        room[c:d].reshape(rows, n2),
-        room[h : h + rows * n3].reshape(rows, n3),
-        room[d:e].reshape(n1, LANES),
-        room[e:f].reshape(n2, LANES),
+        inputs=matrix_view(room, e, rows, n0),
+        hidden_1=matrix_view(room, 0, rows, n1),
+        hidden_2=matrix_view(room, a, rows, n2),
+        outputs=matrix_view(room, f, rows, n3),
+        gradient_1=matrix_view(room, b, rows, n1),
+        gradient_2=matrix_view(room, c, rows, n2),
+        gradient_outputs=matrix_view(room, g, rows, n3),
+        transposed=matrix_view(room, d, n2, n1),
     )
 
 
@@ -107,12 +106,12 @@ def fill_glorot(layers: list[Matrix], rng: np.random.Generator) -> None:
         layer[:] = rng.uniform(-limit, limit, layer.shape)
 
 
-@kernel
+@inlined
 def network_shape(widths: NDArray[np.int64]) -> NetworkShape:
     return NetworkShape(widths[0], widths[1], widths[2], widths[3])
 
 
-@kernel
+@in_both
 def matrices(weights: Vector, shape: NetworkShape) -> tuple[Matrix, Vector, Matrix, Vector, Matrix, Vector]:
     """Views of the flat vector: matrix and bias of each layer; the head's matrix is (outputs, inputs)."""
     n0, n1, n2, n3 = shape
@@ -122,12 +121,12 @@ def matrices(weights: Vector, shape: NetworkShape) -> tuple[Matrix, Vector, Matr
     d = c + n2
     e = d + n2 * n3
     return (
-        weights[:a].reshape(n0, n1),
-        weights[a:b],
-        weights[b:c].reshape(n1, n2),
-        weights[c:d],
-        weights[d:e].reshape(n3, n2),
-        weights[e : e + n3],
+        matrix_view(weights, 0, n0, n1),
+        vector_view(weights, a, n1),
+        matrix_view(weights, b, n1, n2),
+        vector_view(weights, c, n2),
+        matrix_view(weights, d, n3, n2),
+        vector_view(weights, e, n3),
     )
 
 
@@ -135,10 +134,8 @@ def matrices(weights: Vector, shape: NetworkShape) -> tuple[Matrix, Vector, Matr
 def forward(weights: Vector, shape: NetworkShape, batch: Activations, rows: int) -> None:
     """Outputs of the first `rows` rows of `batch.inputs`."""
     w1, b1, w2, b2, w3, b3 = matrices(weights, shape)
-    affine(batch.inputs, w1, b1, batch.hidden_1, rows)
-    rectify(batch.hidden_1, rows)
-    affine(batch.hidden_1, w2, b2, batch.hidden_2, rows)
-    rectify(batch.hidden_2, rows)
+    rectified_affine(batch.inputs, w1, b1, batch.hidden_1, rows)
+    rectified_affine(batch.hidden_1, w2, b2, batch.hidden_2, rows)
     head(batch.hidden_2, w3, b3, batch.outputs, rows)
 
 
@@ -147,55 +144,31 @@ def backward(weights: Vector, shape: NetworkShape, batch: Activations, rows: int
     """Gradient of the loss in all weights, given `batch.gradient_outputs`; follows a `forward` on the batch."""
     _w1, _b1, w2, _b2, w3, _b3 = matrices(weights, shape)
     g1, gb1, g2, gb2, g3, gb3 = matrices(gradient, shape)
-    gradient[:] = _ZERO
     head_gradient(batch.hidden_2, batch.gradient_outputs, w3, g3, gb3, batch.gradient_2, rows)
     silence(batch.gradient_2, batch.hidden_2, rows)
     affine_gradient(batch.hidden_1, batch.gradient_2, g2, gb2, rows)
-    input_gradient(batch.gradient_2, w2, batch.gradient_1, batch.columns_2, batch.columns_1, rows)
+    input_gradient(batch.gradient_2, w2, batch.gradient_1, batch.transposed, rows)
     silence(batch.gradient_1, batch.hidden_1, rows)
     affine_gradient(batch.inputs, batch.gradient_1, g1, gb1, rows)
 
 
 @kernel
-def affine(x: Matrix, w: Matrix, b: Vector, y: Matrix, rows: int) -> None:
-    """y = x w + b."""
-    inputs, outputs = w.shape
-    for i in range(rows):
-        for j in range(outputs):
-            y[i, j] = b[j]
-    add_product(y, outputs, x, inputs, 1, w, outputs, rows, outputs, inputs)
-
-
-@kernel
 def affine_gradient(x: Matrix, gradient_y: Matrix, gradient_w: Matrix, gradient_b: Vector, rows: int) -> None:
-    """Add x^T gradient_y to gradient_w and the column sums of gradient_y to gradient_b."""
+    """gradient_w = x^T gradient_y; gradient_b = the column sums of gradient_y."""
     inputs, outputs = gradient_w.shape
-    for i in range(rows):
-        for j in range(outputs):
-            gradient_b[j] += gradient_y[i, j]
-    add_product(gradient_w, outputs, x, 1, inputs, gradient_y, outputs, inputs, outputs, rows)
+    sum_columns(gradient_y, gradient_b, rows)
+    set_product(gradient_w, outputs, x, 1, inputs, gradient_y, outputs, inputs, outputs, rows)
 
 
 @kernel
-def input_gradient(
-    gradient_y: Matrix, w: Matrix, gradient_x: Matrix, columns_y: Matrix, columns_x: Matrix, rows: int
-) -> None:
-    """gradient_x = gradient_y w^T, by columns: sixteen rows of the batch stand side by side in a vector, so that w
-    is read as it is stored."""
+def input_gradient(gradient_y: Matrix, w: Matrix, gradient_x: Matrix, transposed: Matrix, rows: int) -> None:
+    """gradient_x = gradient_y w^T. Turning w round first makes it a product along contiguous memory."""
     inputs, outputs = w.shape
-    for first in range(0, rows, LANES):
-        count = min(LANES, rows - first)
-        for j in range(outputs):
-            for i in range(count):
-                columns_y[j, i] = gradient_y[first + i, j]
-        columns_x[:] = _ZERO
-        add_product(columns_x, LANES, w, outputs, 1, columns_y, LANES, inputs, LANES, outputs)
-        for i in range(count):
-            for k in range(inputs):
-                gradient_x[first + i, k] = columns_x[k, i]
+    transpose(w, transposed)
+    set_product(gradient_x, inputs, gradient_y, outputs, 1, transposed, inputs, rows, inputs, outputs)
 
 
-@kernel
+@inlined
 def head(x: Matrix, w: Matrix, b: Vector, y: Matrix, rows: int) -> None:
     """y = x w^T + b, for a w of few rows."""
     outputs, inputs = w.shape
@@ -208,25 +181,22 @@ def head(x: Matrix, w: Matrix, b: Vector, y: Matrix, rows: int) -> None:
 def head_gradient(
     x: Matrix, gradient_y: Matrix, w: Matrix, gradient_w: Matrix, gradient_b: Vector, gradient_x: Matrix, rows: int
 ) -> None:
-    """Add the gradients of `head` in w and b; set gradient_x."""
+    """The gradients of `head` in w, b and x."""
     outputs, inputs = w.shape
+    sum_columns(gradient_y, gradient_b, rows)
+    set_product(gradient_w, inputs, gradient_y, 1, outputs, x, inputs, outputs, inputs, rows)
+    set_product(gradient_x, inputs, gradient_y, outputs, 1, w, inputs, rows, inputs, outputs)
+
+
+@inlined
+def sum_columns(y: Matrix, sums: Vector, rows: int) -> None:
+    sums[:] = _ZERO
     for i in range(rows):
-        for j in range(outputs):
-            gradient_b[j] += gradient_y[i, j]
-    add_product(gradient_w, inputs, gradient_y, 1, outputs, x, inputs, outputs, inputs, rows)
-    gradient_x[:rows] = _ZERO
-    add_product(gradient_x, inputs, gradient_y, outputs, 1, w, inputs, rows, inputs, outputs)
+        for j in range(sums.size):
+            sums[j] += y[i, j]
 
 
-@kernel
-def rectify(y: Matrix, rows: int) -> None:
-    """y = max(y, 0)."""
-    for i in range(rows):
-        for j in range(y.shape[1]):
-            y[i, j] = max(y[i, j], _ZERO)
-
-
-@kernel
+@inlined
 def silence(gradient: Matrix, rectified: Matrix, rows: int) -> None:
     """The gradient before a rectifier: zero where its output is."""
     for i in range(rows):
@@ -234,7 +204,7 @@ def silence(gradient: Matrix, rectified: Matrix, rows: int) -> None:
             gradient[i, j] = gradient[i, j] if rectified[i, j] > _ZERO else _ZERO
 
 
-@kernel
+@inlined
 def argmax(y: Matrix, row: int) -> int:
     """The place of the largest value in a row; the first of equals."""
     best = 0

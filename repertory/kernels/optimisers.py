@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
-from repertory.kernels.product import dot
+from repertory.kernels.product import dot, fused
 
 Vector = NDArray[np.float32]
 _ONE = np.float32(1.0)
@@ -26,15 +26,20 @@ def adadelta(
     """AdaDelta (Zeiler, 2012) as in Keras and PyTorch, each element of the gradient first clipped to +-limit.
 
     v <- rho v + (1 - rho) g^2;  d = g sqrt((u + eps) / (v + eps));  u <- rho u + (1 - rho) d^2;  w <- w - rate d
+
+    Multiply-adds are fused: many of the averages are so small that a product on its own would be denormal, which
+    costs the processor a hundred cycles.
     """
+    taken = _ONE - rho
     for i in range(weights.size):
         g = min(max(gradient[i], -max_grad_value), max_grad_value)
-        v = rho * square_average[i] + (_ONE - rho) * g * g
+        u = step_average[i]
+        v = fused(rho, square_average[i], taken * g * g)
         # np.sqrt, not math.sqrt: only the former stays in float32 and vectorises
-        step = g * np.sqrt((step_average[i] + epsilon) / (v + epsilon))
+        step = g * np.sqrt((u + epsilon) / (v + epsilon))
         square_average[i] = v
-        step_average[i] = rho * step_average[i] + (_ONE - rho) * step * step
-        weights[i] -= learning_rate * step
+        step_average[i] = fused(rho, u, taken * step * step)
+        weights[i] = fused(-learning_rate, step, weights[i])
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Small matrix products at the speed of the machine: c = c + a b with a block of c held in registers.
+"""Small matrix products at the speed of the machine: c = a b with a block of c held in registers.
 
 At the sizes of this field (ten rows, eighty columns) a general library spends longer on the call than on the work,
 and a compiled loop spends it on loading and storing partial sums. Here a block of four rows by eighty columns stays
@@ -17,8 +17,9 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from repertory.kernels.compile import kernel
+from repertory.kernels.compile import inlined, kernel
 from repertory.kernels.vector_math import (
+    FLOAT,
     LANES,
     VECTOR,
     as_vector,
@@ -34,13 +35,22 @@ BLOCKVECTORS = 5
 """Vectors side by side in a block: with four rows, twenty of the thirty-two registers hold sums."""
 WIDE = BLOCKVECTORS * LANES
 
+FROM_ZERO, FROM_C, FROM_BIAS = range(3)
+LOWEST = np.float32(-np.inf)
+_ZERO = np.float32(0.0)
+
+_ZEROS = ir.Constant(VECTOR, [0.0] * LANES)
+
 Array = NDArray[np.float32]
 
 
 @kernel
-def add_product(
+def _product(
     c: Array,
     c_stride: int,
+    begins: int,
+    bias: Array,
+    lowest: np.float32,
     a: Array,
     a_row: int,
     a_step: int,
@@ -50,44 +60,134 @@ def add_product(
     columns: int,
     steps: int,
 ) -> None:
-    """c[i, j] += sum over k of a[i, k] b[k, j], for i < rows, j < columns, k < steps.
+    """c = max(first + a b, lowest), where `begins` says what is first: zero, c itself or a bias of the columns.
 
-    The arrays are C-contiguous and read by strides, in elements: c[i, j] is at i * c_stride + j, a[i, k] at
-    i * a_row + k * a_step, b[k, j] at k * b_stride + j. A transposed a is a matter of strides.
+    One kernel for all of them: each copy of the blocks below takes seconds to compile.
     """
     wide = columns - columns % WIDE
     whole = columns - columns % LANES
     i = 0
     while i < rows:
-        at_c, at_a = i * c_stride, i * a_row
+        c_at, a_at = i * c_stride, i * a_row
         if rows - i >= 4:
             for j in range(0, wide, WIDE):
-                _block(4, BLOCKVECTORS, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
+                _block(
+                    4,
+                    BLOCKVECTORS,
+                    c,
+                    c_at + j,
+                    c_stride,
+                    begins,
+                    bias,
+                    lowest,
+                    a,
+                    a_at,
+                    a_row,
+                    a_step,
+                    b,
+                    j,
+                    b_stride,
+                    steps,
+                )
             for j in range(wide, whole, LANES):
-                _block(4, 1, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
+                _block(4, 1, c, c_at + j, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, j, b_stride, steps)
             done = 4
         elif rows - i >= 2:
             for j in range(0, wide, WIDE):
-                _block(2, BLOCKVECTORS, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
+                _block(
+                    2,
+                    BLOCKVECTORS,
+                    c,
+                    c_at + j,
+                    c_stride,
+                    begins,
+                    bias,
+                    lowest,
+                    a,
+                    a_at,
+                    a_row,
+                    a_step,
+                    b,
+                    j,
+                    b_stride,
+                    steps,
+                )
             for j in range(wide, whole, LANES):
-                _block(2, 1, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
+                _block(2, 1, c, c_at + j, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, j, b_stride, steps)
             done = 2
         else:
             for j in range(0, wide, WIDE):
-                _block(1, BLOCKVECTORS, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
+                _block(
+                    1,
+                    BLOCKVECTORS,
+                    c,
+                    c_at + j,
+                    c_stride,
+                    begins,
+                    bias,
+                    lowest,
+                    a,
+                    a_at,
+                    a_row,
+                    a_step,
+                    b,
+                    j,
+                    b_stride,
+                    steps,
+                )
             for j in range(wide, whole, LANES):
-                _block(1, 1, c, at_c + j, c_stride, a, at_a, a_row, a_step, b, j, b_stride, steps)
+                _block(1, 1, c, c_at + j, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, j, b_stride, steps)
             done = 1
         for r in range(done):
             for j in range(whole, columns):
-                total = c.flat[at_c + r * c_stride + j]
+                total = _ZERO
+                if begins == FROM_C:
+                    total = c.flat[c_at + r * c_stride + j]
+                elif begins == FROM_BIAS:
+                    total = bias.flat[j]
                 for k in range(steps):
-                    total = fused(a.flat[at_a + r * a_row + k * a_step], b.flat[k * b_stride + j], total)
-                c.flat[at_c + r * c_stride + j] = total
+                    total = fused(a.flat[a_at + r * a_row + k * a_step], b.flat[k * b_stride + j], total)
+                c.flat[c_at + r * c_stride + j] = lowest if total < lowest else total
         i += done
 
 
-@kernel
+@inlined
+def set_product(
+    c: Array, c_stride: int, a: Array, a_row: int, a_step: int, b: Array, b_stride: int,
+    rows: int, columns: int, steps: int,
+) -> None:  # fmt: skip
+    """c[i, j] = sum over k of a[i, k] b[k, j], for i < rows, j < columns, k < steps.
+
+    The arrays are C-contiguous and read by strides, in elements: c[i, j] is at i * c_stride + j, a[i, k] at
+    i * a_row + k * a_step, b[k, j] at k * b_stride + j. A transposed a is a matter of strides.
+    """
+    _product(c, c_stride, FROM_ZERO, c, LOWEST, a, a_row, a_step, b, b_stride, rows, columns, steps)
+
+
+@inlined
+def add_product(
+    c: Array, c_stride: int, a: Array, a_row: int, a_step: int, b: Array, b_stride: int,
+    rows: int, columns: int, steps: int,
+) -> None:  # fmt: skip
+    """c[i, j] += sum over k of a[i, k] b[k, j]; otherwise as `set_product`."""
+    _product(c, c_stride, FROM_C, c, LOWEST, a, a_row, a_step, b, b_stride, rows, columns, steps)
+
+
+@inlined
+def affine(x: Array, w: Array, bias: Array, y: Array, rows: int) -> None:
+    """y = x w + bias."""
+    inputs, outputs = w.shape
+    _product(y, outputs, FROM_BIAS, bias, LOWEST, x, inputs, 1, w, outputs, rows, outputs, inputs)
+
+
+@inlined
+def rectified_affine(x: Array, w: Array, bias: Array, y: Array, rows: int) -> None:
+    """y = max(x w + bias, 0)."""
+    inputs, outputs = w.shape
+    _product(y, outputs, FROM_BIAS, bias, _ZERO, x, inputs, 1, w, outputs, rows, outputs, inputs)
+
+
+@inlined
 def dot(a: Array, a_at: int, b: Array, b_at: int, size: int) -> np.float32:
     """Sum over k of a[a_at + k] b[b_at + k]: lane by lane, then the lanes pairwise, then what is left over."""
     whole = size - size % LANES
@@ -117,6 +217,9 @@ def _block(
     c: Any,
     c_at: Any,
     c_stride: Any,
+    begins: Any,
+    bias: Any,
+    lowest: Any,
     a: Any,
     a_at: Any,
     a_row: Any,
@@ -129,18 +232,25 @@ def _block(
     """A block of `rows` by `vectors` x LANES of c, both literal, from places `*_at` on."""
     if not (isinstance(rows, types.IntegerLiteral) and isinstance(vectors, types.IntegerLiteral)):
         raise TypingError("a block's size is written in the code")
-    check_arrays(c, a, b)
+    check_arrays(c, bias, a, b)
     n_rows, n_vectors = rows.literal_value, vectors.literal_value
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         c_base = pointer(context, builder, signature, arguments, 2, 3)
-        a_base = pointer(context, builder, signature, arguments, 5, 6)
-        b_base = pointer(context, builder, signature, arguments, 9, 10)
-        c_stride, a_row, a_step, b_stride, steps = (arguments[place] for place in (4, 7, 8, 11, 12))
-        c_rows = [builder.gep(c_base, [builder.mul(c_stride, integer(r))]) for r in range(n_rows)]
-        a_rows = [builder.gep(a_base, [builder.mul(a_row, integer(r))]) for r in range(n_rows)]
-        places = [(r, j, builder.gep(c_rows[r], [integer(j * LANES)])) for r in range(n_rows) for j in range(n_vectors)]
-        sums = {(r, j): cgutils.alloca_once_value(builder, load_vector(builder, place)) for r, j, place in places}
+        bias_base = pointer(context, builder, signature, arguments, 6, 13)
+        a_base = pointer(context, builder, signature, arguments, 8, 9)
+        b_base = pointer(context, builder, signature, arguments, 12, 13)
+        c_stride, begins, lowest, a_row, a_step, b_stride, steps = (arguments[k] for k in (4, 5, 7, 10, 11, 14, 15))
+        first_base, first_stride = _first(builder, begins, c_base, c_stride, bias_base)
+        c_rows, first_rows, a_rows = (
+            [builder.gep(base, [builder.mul(stride, integer(r))]) for r in range(n_rows)]
+            for base, stride in ((c_base, c_stride), (first_base, first_stride), (a_base, a_row))
+        )
+        places = [(r, j) for r in range(n_rows) for j in range(n_vectors)]
+        sums = {}
+        for r, j in places:
+            first = load_vector(builder, builder.gep(first_rows[r], [integer(j * LANES)]))
+            sums[r, j] = cgutils.alloca_once_value(builder, first)
         with cgutils.for_range(builder, steps) as loop:
             b_row = builder.gep(b_base, [builder.mul(loop.index, b_stride)])
             b_vectors = [load_vector(builder, builder.gep(b_row, [integer(j * LANES)])) for j in range(n_vectors)]
@@ -150,14 +260,25 @@ def _block(
                 for j in range(n_vectors):
                     total = fma(builder, element, b_vectors[j], builder.load(sums[r, j]))
                     builder.store(total, sums[r, j])
-        for r, j, place in places:
-            builder.store(builder.load(sums[r, j]), as_vector(builder, place), align=4)
+        bound = spread(builder, lowest)
+        for r, j in places:
+            total = builder.load(sums[r, j])
+            total = builder.select(builder.fcmp_ordered("<", total, bound), bound, total)  # no number stays none
+            builder.store(total, as_vector(builder, builder.gep(c_rows[r], [integer(j * LANES)])), align=4)
         return context.get_dummy_value()
 
+    place = types.int64
     return types.void(
-        rows, vectors, c, types.int64, types.int64, a, types.int64, types.int64, types.int64, b, types.int64,
-        types.int64, types.int64,
-    ), generate  # fmt: skip
+        rows, vectors, c, place, place, place, bias, types.float32, a, place, place, place, b, place, place, place
+    ), generate
+
+
+def _first(builder: Any, begins: Any, c_base: Any, c_stride: Any, bias_base: Any) -> tuple[Any, Any]:
+    """Where the sums of a block begin from, and how far it is to the next row's."""
+    zeros = cgutils.global_constant(builder.module, "zeros", ir.Constant(ir.ArrayType(FLOAT, WIDE), [0.0] * WIDE))
+    from_c, from_bias = (builder.icmp_signed("==", begins, integer(kind)) for kind in (FROM_C, FROM_BIAS))
+    base = builder.select(from_bias, bias_base, builder.bitcast(zeros, bias_base.type))
+    return builder.select(from_c, c_base, base), builder.select(from_c, c_stride, integer(0))
 
 
 @intrinsic
@@ -168,7 +289,7 @@ def _dot_lanes(typing_context: Any, a: Any, a_at: Any, b: Any, b_at: Any, size: 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         a_base = pointer(context, builder, signature, arguments, 0, 1)
         b_base = pointer(context, builder, signature, arguments, 2, 3)
-        sums = cgutils.alloca_once_value(builder, ir.Constant(VECTOR, [0.0] * LANES))
+        sums = cgutils.alloca_once_value(builder, _ZEROS)
         vectors = builder.udiv(arguments[4], integer(LANES))
         with cgutils.for_range(builder, vectors) as loop:
             offset = builder.mul(loop.index, integer(LANES))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.kernels.compile import kernel
+from repertory.kernels.compile import inlined, kernel
 
 Stream = NDArray[np.uint64]
 """The state of one stream of random numbers: four words."""
@@ -41,7 +41,7 @@ def seed_stream(stream: Stream, seed: int) -> None:
         stream[i] = mixed ^ (mixed >> _31)
 
 
-@kernel
+@inlined
 def next_word(stream: Stream) -> np.uint64:
     """The next 64 random bits."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
@@ -56,13 +56,13 @@ def next_word(stream: Stream) -> np.uint64:
     return word
 
 
-@kernel
+@inlined
 def uniform(stream: Stream) -> float:
     """Uniform in [0, 1), on a grid of 2**-53."""
     return (next_word(stream) >> _ELEVEN) * _UNIT
 
 
-@kernel
+@inlined
 def below(stream: Stream, n: int) -> int:
     """Uniform over 0, ..., n - 1 (n far below 2**53)."""
     return int(uniform(stream) * n)

@@ -14,19 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.kernels.compile import kernel
+from repertory.kernels.compile import in_both, inlined, kernel
 from repertory.kernels.lstm_cell import cell_backward, cell_forward
-from repertory.kernels.network import (
-    affine,
-    affine_gradient,
-    fill_glorot,
-    head,
-    head_gradient,
-    rectify,
-    silence,
-    split_head,
-)
-from repertory.kernels.product import add_product
+from repertory.kernels.network import affine_gradient, fill_glorot, head, head_gradient, silence, split_head
+from repertory.kernels.product import add_product, affine, rectified_affine, set_product
+from repertory.kernels.transpose import transpose
+from repertory.kernels.views import matrix_view, vector_view
 
 Vector = NDArray[np.float32]
 Matrix = NDArray[np.float32]
@@ -98,12 +91,12 @@ def count_window_gradient(shape: RecurrentShape, observations: int, rows: int, s
     return observations * (4 * u + n1) + rows * steps * 4 * u + 2 * rows * u + rows * n3 + 4 * u * (n1 + u)
 
 
-@kernel
+@inlined
 def recurrent_shape(widths: NDArray[np.int64]) -> RecurrentShape:
     return RecurrentShape(widths[0], widths[1], widths[2], widths[3])
 
 
-@kernel
+@in_both
 def window(room: Vector, shape: RecurrentShape, observations: int, rows: int, steps: int) -> Window:
     """Views of a vector of `count_window` floats."""
     n0, n1, u, n3 = shape
@@ -116,18 +109,18 @@ def window(room: Vector, shape: RecurrentShape, observations: int, rows: int, st
     f = e + (n + rows) * u
     g = f + observations * n0
     return Window(
-        room[f:g].reshape(observations, n0),
-        room[b:c].reshape(observations, n1),
-        room[a:b].reshape(observations, 4 * u),
-        room[:a].reshape(n, 4 * u),
-        room[c:d].reshape(n + rows, u),
-        room[d:e].reshape(n, u),
-        room[e:f].reshape(n + rows, u),
-        room[g : g + rows * n3].reshape(rows, n3),
+        inputs=matrix_view(room, f, observations, n0),
+        dense=matrix_view(room, b, observations, n1),
+        input_gates=matrix_view(room, a, observations, 4 * u),
+        gates=matrix_view(room, 0, n, 4 * u),
+        cells=matrix_view(room, c, n + rows, u),
+        tanh_cells=matrix_view(room, d, n, u),
+        hidden=matrix_view(room, e, n + rows, u),
+        outputs=matrix_view(room, g, rows, n3),
     )
 
 
-@kernel
+@in_both
 def window_gradient(room: Vector, shape: RecurrentShape, observations: int, rows: int, steps: int) -> WindowGradient:
     """Views of a vector of `count_window_gradient` floats."""
     _n0, n1, u, n3 = shape
@@ -140,18 +133,18 @@ def window_gradient(room: Vector, shape: RecurrentShape, observations: int, rows
     f = e + 4 * u * n1
     g = f + 4 * u * u
     return WindowGradient(
-        room[g : g + rows * n3].reshape(rows, n3),
-        room[:a].reshape(n, 4 * u),
-        room[a:b].reshape(observations, 4 * u),
-        room[b:c].reshape(observations, n1),
-        room[c:d].reshape(rows, u),
-        room[d:e].reshape(rows, u),
-        room[e:f].reshape(4 * u, n1),
-        room[f:g].reshape(4 * u, u),
+        outputs=matrix_view(room, g, rows, n3),
+        gates=matrix_view(room, 0, n, 4 * u),
+        input_gates=matrix_view(room, a, observations, 4 * u),
+        dense=matrix_view(room, b, observations, n1),
+        hidden=matrix_view(room, c, rows, u),
+        cells=matrix_view(room, d, rows, u),
+        transposed_input=matrix_view(room, e, 4 * u, n1),
+        transposed_recurrent=matrix_view(room, f, 4 * u, u),
     )
 
 
-@kernel
+@in_both
 def recurrent_matrices(
     weights: Vector, shape: RecurrentShape
 ) -> tuple[Matrix, Vector, Matrix, Matrix, Vector, Matrix, Vector]:
@@ -164,13 +157,13 @@ def recurrent_matrices(
     e = d + 4 * u
     f = e + u * n3
     return (
-        weights[:a].reshape(n0, n1),
-        weights[a:b],
-        weights[b:c].reshape(n1, 4 * u),
-        weights[c:d].reshape(u, 4 * u),
-        weights[d:e],
-        weights[e:f].reshape(n3, u),
-        weights[f : f + n3],
+        matrix_view(weights, 0, n0, n1),
+        vector_view(weights, a, n1),
+        matrix_view(weights, b, n1, 4 * u),
+        matrix_view(weights, c, u, 4 * u),
+        vector_view(weights, d, 4 * u),
+        matrix_view(weights, e, n3, u),
+        vector_view(weights, f, n3),
     )
 
 
@@ -187,6 +180,12 @@ def initial_recurrent_weights(
     return weights
 
 
+@inlined
+def rows_view(matrix: Matrix, first: int, rows: int) -> Matrix:
+    """Some rows of a matrix."""
+    return matrix_view(matrix, first * matrix.shape[1], rows, matrix.shape[1])
+
+
 @kernel
 def window_forward(weights: Vector, shape: RecurrentShape, batch: Window, made: BatchOfWindows) -> None:
     """Outputs of windows made of the observations in `batch.inputs`."""
@@ -200,8 +199,7 @@ def embed(
 ) -> None:
     """From observations to what they bring to the gates: all that does not depend on the hidden state."""
     w1, b1, w, _r, b, _w3, _b3 = recurrent_matrices(weights, shape)
-    affine(inputs, w1, b1, dense, observations)
-    rectify(dense, observations)
+    rectified_affine(inputs, w1, b1, dense, observations)
     affine(dense, w, b, input_gates, observations)
 
 
@@ -221,10 +219,8 @@ def run_windows(
             for j in range(4 * units):
                 batch.gates[here + i, j] = input_gates[place, j]
         if t > 0:
-            add_product(
-                batch.gates[here:after], 4 * units, batch.hidden[here:after], units, 1, r, 4 * units,
-                rows, 4 * units, units,
-            )  # fmt: skip
+            gates, before = rows_view(batch.gates, here, rows), rows_view(batch.hidden, here, rows)
+            add_product(gates, 4 * units, before, units, 1, r, 4 * units, rows, 4 * units, units)
         for i in range(rows):
             if t >= made.starts[i]:
                 cell_forward(
@@ -235,7 +231,7 @@ def run_windows(
                 batch.cells[after + i] = _ZERO
                 batch.hidden[after + i] = _ZERO
     last = steps * rows
-    head(batch.hidden[last : last + rows], w3, b3, batch.outputs, rows)
+    head(rows_view(batch.hidden, last, rows), w3, b3, batch.outputs, rows)
 
 
 @kernel
@@ -252,10 +248,9 @@ def window_backward(
     g1, gb1, g, gr, gb, g3, gb3 = recurrent_matrices(gradient, shape)
     units, rows, steps = shape.units, made.rows, made.steps
     last = steps * rows
-    gradient[:] = _ZERO
     transpose(w, way_back.transposed_input)
     transpose(r, way_back.transposed_recurrent)
-    head_gradient(batch.hidden[last : last + rows], way_back.outputs, w3, g3, gb3, way_back.hidden, rows)
+    head_gradient(rows_view(batch.hidden, last, rows), way_back.outputs, w3, g3, gb3, way_back.hidden, rows)
     way_back.cells[:rows] = _ZERO
     way_back.input_gates[: made.observations] = _ZERO
     for t in range(steps - 1, -1, -1):
@@ -273,16 +268,14 @@ def window_backward(
             else:
                 way_back.gates[here + i] = _ZERO
         if t > 0:
-            way_back.hidden[:rows] = _ZERO
-            add_product(
-                way_back.hidden, units, way_back.gates[here : here + rows], 4 * units, 1,
+            set_product(
+                way_back.hidden, units, rows_view(way_back.gates, here, rows), 4 * units, 1,
                 way_back.transposed_recurrent, units, rows, units, 4 * units,
             )  # fmt: skip
     # What followed from step t went in with the hidden state of step t - 1, which stands in row t.
-    add_product(gr, 4 * units, batch.hidden, 1, units, way_back.gates, 4 * units, units, 4 * units, last)
+    set_product(gr, 4 * units, batch.hidden, 1, units, way_back.gates, 4 * units, units, 4 * units, last)
     affine_gradient(batch.dense, way_back.input_gates, g, gb, made.observations)
-    way_back.dense[: made.observations] = _ZERO
-    add_product(
+    set_product(
         way_back.dense, shape.dense, way_back.input_gates, 4 * units, 1, way_back.transposed_input, shape.dense,
         made.observations, shape.dense, 4 * units,
     )  # fmt: skip
@@ -323,14 +316,3 @@ def _same(observations: Matrix, one: int, other: int) -> bool:
     while k < observations.shape[1] and observations[one, k] == observations[other, k]:
         k += 1
     return k == observations.shape[1]
-
-
-@kernel
-def transpose(w: Matrix, transposed: Matrix) -> None:
-    """By tiles, so that both sides stay in the cache."""
-    tile = 16
-    for k0 in range(0, w.shape[0], tile):
-        for j0 in range(0, w.shape[1], tile):
-            for j in range(j0, min(j0 + tile, w.shape[1])):
-                for k in range(k0, min(k0 + tile, w.shape[0])):
-                    transposed[j, k] = w[k, j]

@@ -14,7 +14,7 @@ from repertory.domains.spaces import TwoValued
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
 from repertory.kernels.handle import pack
-from repertory.kernels.memory import Field, allocate, fill_settings, layout
+from repertory.kernels.memory import Field, allocate, fill_settings, layout, shared_scratch
 from repertory.kernels.network import (
     Matrix,
     NetworkShape,
@@ -30,7 +30,8 @@ from repertory.kernels.network import (
 )
 from repertory.kernels.optimisers import adadelta
 from repertory.kernels.random import below, new_stream, uniform
-from repertory.kernels.replay import (
+from repertory.kernels.replay import MemoryPlan, begin, draw_batch, held, new_cursor, new_replay, store
+from repertory.kernels.replay_slots import (
     CURSOR_SIZE,
     CUT_OFF,
     EPISODES,
@@ -41,16 +42,11 @@ from repertory.kernels.replay import (
     MATCHING,
     TERMINATED,
     WENT_ON,
-    MemoryPlan,
     Replay,
-    begin,
-    draw,
-    held,
-    new_cursor,
-    new_replay,
+    action_at,
+    ending_at,
     read_observation,
     slot_after,
-    store,
 )
 from repertory.learners.face import CompiledPolicy, restore
 from repertory.learners.protocol import LearnerKernels
@@ -123,11 +119,13 @@ class Arrays(NamedTuple):
     policy: NDArray[Any]
     """One element of `policy_layout`."""
     replay: Replay
+    scratch: NDArray[Any]
+    """One element of `scratch_layout`, shared with the other policies."""
 
 
-def shared_fields(weights: int, batch_size: int) -> list[Field]:
+def policy_fields(weights: int) -> list[Field]:
     """What a policy holds whatever its network."""
-    vectors = ("weights", "target_weights", "square_average", "step_average", "gradient")
+    vectors = ("weights", "target_weights", "square_average", "step_average")
     counts = ("life", "episode", "updates")
     whole = ("batch_size", "learning_starts", "train_freq", "target_update_interval", "random_first_steps")
     real = ("learning_rate", "rho", "optimizer_eps", "max_grad_value", "gamma", "low", "high")
@@ -136,7 +134,6 @@ def shared_fields(weights: int, batch_size: int) -> list[Field]:
         ("stream", np.uint64, (4,)),
         ("cursor", np.int64, (CURSOR_SIZE,)),
         ("shape", np.int64, (4,)),
-        ("drawn", np.int64, (batch_size,)),
         *((name, np.int64, ()) for name in (*counts, *whole)),
         *((name, np.float32, ()) for name in real),
         *((name, np.float64, ()) for name in ("exploration_rate", "loss_total")),
@@ -144,11 +141,20 @@ def shared_fields(weights: int, batch_size: int) -> list[Field]:
     ]
 
 
-def policy_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
+def scratch_fields(weights: int, batch_size: int) -> list[Field]:
+    """What a kernel needs while it runs, whatever the network."""
+    return [("gradient", np.float32, (weights,)), ("drawn", np.int64, (batch_size,))]
+
+
+def policy_layout(shape: NetworkShape) -> np.dtype[Any]:
+    return layout(policy_fields(count_weights(shape)))
+
+
+def scratch_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
     batch = (count_activations(shape, batch_size),)
     return layout(
         [
-            *shared_fields(count_weights(shape), batch_size),
+            *scratch_fields(count_weights(shape), batch_size),
             ("acting", np.float32, (count_activations(shape, 1),)),
             ("online", np.float32, batch),
             ("target", np.float32, batch),
@@ -174,7 +180,7 @@ def act(dqn: Arrays, observation: NDArray[np.float32]) -> int:
     explores = uniform(policy.stream) < policy.exploration_rate
     if explores or policy.episode < policy.random_first_steps:
         return below(policy.stream, shape.outputs)
-    batch = activations(policy.acting, shape, 1)
+    batch = activations(dqn.scratch[0].acting, shape, 1)
     for k in range(shape.inputs):
         batch.inputs[0, k] = observation[k]
     forward(policy.weights, shape, batch, 1)
@@ -191,7 +197,7 @@ def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]
         compute_gradient(dqn)
         adadelta(
             policy.weights,
-            policy.gradient,
+            dqn.scratch[0].gradient,
             policy.square_average,
             policy.step_average,
             policy.learning_rate,
@@ -223,8 +229,7 @@ def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]
         policy.episode += 1
         ready = policy.life >= policy.learning_starts and held(policy.cursor) >= policy.batch_size
         if ready and policy.life % policy.train_freq == 0:
-            for i in range(policy.batch_size):
-                policy.drawn[i] = draw(dqn.replay, policy.cursor, policy.stream)
+            draw_batch(dqn.replay, policy.cursor, policy.stream, dqn.scratch[0].drawn)
             update(dqn)
         if policy.life % policy.target_update_interval == 0:
             policy.target_weights[:] = policy.weights
@@ -235,18 +240,18 @@ def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]
 @kernel
 def compute_gradient(dqn: Arrays) -> None:
     """Gradient of the loss on the experiences in `drawn`: Equation "DRQN loss function"."""
-    policy, replay, cursor = dqn.policy[0], dqn.replay, dqn.policy[0].cursor
+    policy, scratch, replay, cursor = dqn.policy[0], dqn.scratch[0], dqn.replay, dqn.policy[0].cursor
     shape, rows = network_shape(policy.shape), policy.batch_size
-    online, target = activations(policy.online, shape, rows), activations(policy.target, shape, rows)
+    online, target = activations(scratch.online, shape, rows), activations(scratch.target, shape, rows)
     for i in range(rows):
-        slot = policy.drawn[i]
+        slot = scratch.drawn[i]
         after = slot_after(replay, cursor, slot)
         read_observation(replay, cursor, slot, policy.low, policy.high, online.inputs, i)
         read_observation(replay, cursor, after, policy.low, policy.high, target.inputs, i)
     forward(policy.weights, shape, online, rows)
     forward(policy.target_weights, shape, target, rows)
     temporal_differences(dqn, online.outputs, target.outputs, online.gradient_outputs)
-    backward(policy.weights, shape, online, rows, policy.gradient)
+    backward(policy.weights, shape, online, rows, scratch.gradient)
 
 
 @kernel
@@ -259,12 +264,13 @@ def temporal_differences(dqn: Any, q_t: Matrix, target_q_t1: Matrix, gradient: M
     rows, actions = policy.batch_size, q_t.shape[1]
     scale = np.float32(2.0) / np.float32(rows * actions)
     for i in range(rows):
-        slot = dqn.replay.slots[policy.drawn[i]]
-        target_t = np.float32(slot.reward)
-        if slot.ending != TERMINATED:
+        slot = dqn.scratch[0].drawn[i]
+        action_t, ending = action_at(dqn.replay, slot), ending_at(dqn.replay, slot)
+        target_t = np.float32(dqn.replay.slots[slot].reward)
+        if ending != TERMINATED:
             target_t += policy.gamma * target_q_t1[i, argmax(target_q_t1, i)]
         for a in range(actions):
-            error_t = q_t[i, a] - target_t if a == slot.action else np.float32(0.0)
+            error_t = q_t[i, a] - target_t if a == action_t else np.float32(0.0)
             gradient[i, a] = scale * error_t
             policy.loss_total += 0.5 * scale * error_t * error_t
 
@@ -282,12 +288,13 @@ class TaskMemory(NamedTuple):
     cursor: NDArray[np.int64]
 
 
-def memory_plan(settings: DQN, observation_space: gymnasium.Space, lead: int = 0) -> MemoryPlan:
+def memory_plan(settings: DQN, observation_space: gymnasium.Space, actions: int, lead: int = 0) -> MemoryPlan:
     """The replay memory that settings ask for; observations of two values are packed into bits."""
     is_two_valued = isinstance(observation_space, TwoValued)
     return MemoryPlan(
         capacity=settings.buffer_size,
         observation_size=observation_size(type(settings).__name__, observation_space),
+        actions=actions,
         kind={"finished-episodes": FINISHED_EPISODES, "distribution-matching": MATCHING}.get(settings.memory, FIFO),
         sampling=EPISODES if settings.sampling == "episodes" else EXPERIENCES,
         protected=settings.protected,
@@ -312,13 +319,14 @@ class DQNLearner(CompiledPolicy):
         inputs, actions = observation_size("DQN", observation_space), action_count("DQN", action_space)
         self.shape = NetworkShape(inputs, *settings.net_arch, actions)
         weights = glorot_uniform(self.shape, np.random.default_rng(seed))
-        layout = policy_layout(self.shape, settings.batch_size)
-        self._build(settings, layout, weights, observation_space, actions, seed)
+        scratch = scratch_layout(self.shape, settings.batch_size)
+        self._build(settings, policy_layout(self.shape), scratch, weights, observation_space, actions, seed)
 
     def _build(
         self,
         settings: DQN,
         policy_layout: np.dtype[Any],
+        scratch_layout: np.dtype[Any],
         weights: NDArray[np.float32],
         observation_space: gymnasium.Space,
         actions: int,
@@ -327,6 +335,7 @@ class DQNLearner(CompiledPolicy):
         """What does not depend on the network."""
         self.settings = settings
         self._observation_space = observation_space
+        self.actions = actions
         self._task = 0
         self._other_tasks: dict[int, TaskMemory] = {}
         policy = allocate(policy_layout)
@@ -336,7 +345,8 @@ class DQNLearner(CompiledPolicy):
         policy["weights"] = policy["target_weights"] = weights
         policy["stream"] = new_stream(seed)
         policy["cursor"] = self._new_cursor()
-        super().__init__(Arrays(policy, self._new_replay()), self.shape.inputs, actions, observation_space)
+        arrays = Arrays(policy, self._new_replay(), shared_scratch(scratch_layout))
+        super().__init__(arrays, self.shape.inputs, actions, observation_space)
 
     def begin_task(self, task: int) -> None:
         """Under task matching, put the task's own memory in the place of the last task's."""
@@ -348,13 +358,13 @@ class DQNLearner(CompiledPolicy):
         if memory is None:
             memory = TaskMemory(self._new_replay(), self._new_cursor())
         cursor[:] = memory.cursor
-        self.arrays = Arrays(self.arrays.policy, memory.replay)
+        self.arrays = self.arrays._replace(replay=memory.replay)
         self.handle = pack(self.arrays)
         self._task = task
 
     def memory_plan(self) -> MemoryPlan:
         """What the replay memory of each task is like."""
-        return memory_plan(self.settings, self._observation_space)
+        return memory_plan(self.settings, self._observation_space, self.actions)
 
     def _new_cursor(self) -> NDArray[np.int64]:
         return new_cursor(self.memory_plan())
@@ -403,6 +413,6 @@ class DQNLearner(CompiledPolicy):
         super().load_state_dict(fields)
         memory = memories.pop(current)
         self.policy["cursor"][:] = memory.cursor
-        self.arrays = Arrays(self.arrays.policy, memory.replay)
+        self.arrays = self.arrays._replace(replay=memory.replay)
         self.handle = pack(self.arrays)
         self._task, self._other_tasks = current, memories

@@ -32,14 +32,16 @@ from repertory.kernels.recurrent import (
     window_forward,
     window_gradient,
 )
-from repertory.kernels.replay import MemoryPlan, begin, read_observation, steps_before
+from repertory.kernels.replay import MemoryPlan, begin, steps_before
+from repertory.kernels.replay_slots import read_observation
 from repertory.learners.dqn import (
     DQN,
     Arrays,
     DQNLearner,
     make_observe,
     memory_plan,
-    shared_fields,
+    policy_fields,
+    scratch_fields,
     temporal_differences,
 )
 from repertory.learners.protocol import LearnerKernels
@@ -80,18 +82,26 @@ class DRQN(DQN):
 # -------------------------------------------------------------------------------------------------- memory
 
 
-def policy_layout(shape: RecurrentShape, batch_size: int, steps: int) -> np.dtype[Any]:
+def policy_layout(shape: RecurrentShape, steps: int) -> np.dtype[Any]:
+    return layout(
+        [
+            *policy_fields(count_recurrent_weights(shape)),
+            ("window", np.int64, ()),
+            ("recent", np.float32, (steps, shape.inputs)),
+            ("recent_count", np.int64, ()),
+            ("acting_start", np.int64, (1,)),
+            ("in_order", np.int64, (steps,)),
+        ]
+    )
+
+
+def scratch_layout(shape: RecurrentShape, batch_size: int, steps: int) -> np.dtype[Any]:
     observations = batch_size * (steps + 1)
     batch = (count_window(shape, observations, batch_size, steps),)
     return layout(
         [
-            *shared_fields(count_recurrent_weights(shape), batch_size),
-            ("window", np.int64, ()),
-            ("recent", np.float32, (steps, shape.inputs)),
-            ("recent_count", np.int64, ()),
+            *scratch_fields(count_recurrent_weights(shape), batch_size),
             ("acting", np.float32, (count_window(shape, steps, 1, steps),)),
-            ("acting_start", np.int64, (1,)),
-            ("in_order", np.int64, (steps,)),
             ("online", np.float32, batch),
             ("target", np.float32, batch),
             ("way_back", np.float32, (count_window_gradient(shape, observations, batch_size, steps),)),
@@ -124,7 +134,7 @@ def act(drqn: Arrays, observation: NDArray[np.float32]) -> int:
         return below(policy.stream, shape.outputs)
     earlier = policy.recent_count
     steps = earlier + 1
-    batch = window(policy.acting, shape, steps, 1, steps)
+    batch = window(drqn.scratch[0].acting, shape, steps, 1, steps)
     for k in range(shape.inputs):
         for t in range(earlier):
             batch.inputs[t, k] = policy.recent[t, k]
@@ -137,41 +147,41 @@ def act(drqn: Arrays, observation: NDArray[np.float32]) -> int:
 @kernel
 def compute_gradient(drqn: Arrays) -> None:
     """Gradient of the loss on the windows that end in the experiences `drawn`: Equation "DRQN loss function"."""
-    policy = drqn.policy[0]
+    policy, scratch = drqn.policy[0], drqn.scratch[0]
     shape, rows, steps = recurrent_shape(policy.shape), policy.batch_size, policy.window
     most = rows * (steps + 1)
-    online, target = window(policy.online, shape, most, rows, steps), window(policy.target, shape, most, rows, steps)
-    way_back = window_gradient(policy.way_back, shape, most, rows, steps)
+    online, target = window(scratch.online, shape, most, rows, steps), window(scratch.target, shape, most, rows, steps)
+    way_back = window_gradient(scratch.way_back, shape, most, rows, steps)
     for i in range(rows):
-        earlier = steps_before(drqn.replay, policy.cursor, policy.drawn[i], steps - 1)
-        policy.online_starts[i] = steps - 1 - earlier
-        policy.target_starts[i] = max(steps - 2 - earlier, 0)  # one observation more, if there is room
+        earlier = steps_before(drqn.replay, policy.cursor, scratch.drawn[i], steps - 1)
+        scratch.online_starts[i] = steps - 1 - earlier
+        scratch.target_starts[i] = max(steps - 2 - earlier, 0)  # one observation more, if there is room
         read_window(drqn, online.inputs, i)
     # The target's windows are the same observations moved on by one step, so one table of them serves both networks.
-    distinct = index_distinct(online.inputs, most, policy.places, policy.checksums)
+    distinct = index_distinct(online.inputs, most, scratch.places, scratch.checksums)
     for place in range(distinct):
         for k in range(shape.inputs):
             target.inputs[place, k] = online.inputs[place, k]
-    made = BatchOfWindows(distinct, rows, steps, policy.places[: rows * steps], policy.online_starts[:rows])
-    target_made = BatchOfWindows(distinct, rows, steps, policy.places[rows:], policy.target_starts[:rows])
+    made = BatchOfWindows(distinct, rows, steps, scratch.places[: rows * steps], scratch.online_starts[:rows])
+    target_made = BatchOfWindows(distinct, rows, steps, scratch.places[rows:], scratch.target_starts[:rows])
     window_forward(policy.weights, shape, online, made)
     window_forward(policy.target_weights, shape, target, target_made)
     temporal_differences(drqn, online.outputs, target.outputs, way_back.outputs)
-    window_backward(policy.weights, shape, online, made, way_back, policy.gradient)
+    window_backward(policy.weights, shape, online, made, way_back, scratch.gradient)
 
 
 @kernel
 def read_window(drqn: Arrays, inputs: NDArray[np.float32], row: int) -> None:
     """The observations up to the one after `drawn[row]`: that of step t into row t * rows + `row`."""
-    policy = drqn.policy[0]
+    policy, scratch = drqn.policy[0], drqn.scratch[0]
     rows, steps, slots = policy.batch_size, policy.window, drqn.replay.slots.size
     for t in range(steps + 1):
         place = t * rows + row
-        policy.places[place] = -1
-        if t >= policy.online_starts[row]:
-            slot = (policy.drawn[row] + t - (steps - 1)) % slots
+        scratch.places[place] = -1
+        if t >= scratch.online_starts[row]:
+            slot = (scratch.drawn[row] + t - (steps - 1)) % slots
             read_observation(drqn.replay, policy.cursor, slot, policy.low, policy.high, inputs, place)
-            policy.places[place] = place
+            scratch.places[place] = place
 
 
 _learn = make_observe(compute_gradient)
@@ -218,13 +228,14 @@ class DRQNLearner(DQNLearner):
         inputs, actions = observation_size("DRQN", observation_space), action_count("DRQN", action_space)
         self.shape = RecurrentShape(inputs, *settings.net_arch, actions)
         weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed))
-        layout = policy_layout(self.shape, settings.batch_size, settings.window)
-        self._build(settings, layout, weights, observation_space, actions, seed)
+        layout = policy_layout(self.shape, settings.window)
+        scratch = scratch_layout(self.shape, settings.batch_size, settings.window)
+        self._build(settings, layout, scratch, weights, observation_space, actions, seed)
         self.policy["in_order"][:] = np.arange(settings.window)
 
     def memory_plan(self) -> MemoryPlan:
         lead = self.settings.window - 1 if self.settings.full_windows else 0
-        return memory_plan(self.settings, self._observation_space, lead)
+        return memory_plan(self.settings, self._observation_space, self.actions, lead)
 
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action after each window of observations: (windows, steps, features)."""

@@ -14,16 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.handle import pack
+from repertory.kernels.memory import shared_scratch
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.spaces import encoder
 
 
 class CompiledPolicy:
-    """The face of a policy whose state is a NamedTuple `arrays` with the structured element `policy` in it."""
+    """The face of a policy whose state is a NamedTuple `arrays`: the structured element `policy`, another one,
+    `scratch`, which all policies of the kind share, and what else the learner needs."""
 
     kernels: ClassVar[LearnerKernels]
     state_fields: ClassVar[tuple[str, ...]]
-    """The fields of `policy` that decide its future; the rest are settings and scratch space."""
+    """The fields of `policy` that decide its future; the rest are settings, or can be found again."""
 
     def __init__(self, arrays: Any, inputs: int, actions: int, observation_space: gymnasium.Space) -> None:
         self.arrays = arrays
@@ -36,6 +38,11 @@ class CompiledPolicy:
     def policy(self) -> Any:
         """The policy's memory by field: `learner.policy["weights"]`."""
         return self.arrays.policy[0]
+
+    @property
+    def scratch(self) -> Any:
+        """What the last kernel left behind, this policy's or another's: `learner.scratch["gradient"]`."""
+        return self.arrays.scratch[0]
 
     def begin_episode(self) -> None:
         self.kernels.begin_episode(self.arrays)
@@ -94,10 +101,12 @@ class CompiledPolicy:
             restore(self.arrays.policy[name], np.asarray(state[name])[None], name)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "handle"}
+        state = {name: value for name, value in self.__dict__.items() if name != "handle"}
+        return state | {"arrays": self.arrays._replace(scratch=self.arrays.scratch.dtype)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self.arrays = self.arrays._replace(scratch=shared_scratch(self.arrays.scratch))
         self.handle = pack(self.arrays)
 
 
@@ -109,8 +118,10 @@ def restore(target: NDArray[Any], source: NDArray[Any], name: str) -> None:
 
 
 def memory_of(learner: Any) -> int:
-    """Bytes that a policy takes: all its arrays if it is compiled, else what it would save."""
-    return _bytes_in(learner.arrays if isinstance(learner, CompiledPolicy) else tuple(learner.state_dict().values()))
+    """Bytes that one more policy takes: its own arrays if it is compiled, else what it would save."""
+    if isinstance(learner, CompiledPolicy):
+        return _bytes_in(learner.arrays._replace(scratch=None))
+    return _bytes_in(tuple(learner.state_dict().values()))
 
 
 def _bytes_in(arrays: Any) -> int:

@@ -20,7 +20,7 @@ from repertory.kernels.actor_critic import (
 )
 from repertory.kernels.advantage import discounted_returns, generalised_advantages
 from repertory.kernels.compile import kernel
-from repertory.kernels.memory import Field, allocate, fill_settings, layout
+from repertory.kernels.memory import Field, allocate, fill_settings, layout, shared_scratch
 from repertory.kernels.network import (
     Matrix,
     NetworkShape,
@@ -106,9 +106,11 @@ class Arrays(NamedTuple):
 
     policy: NDArray[Any]
     """One element of `policy_layout`."""
+    scratch: NDArray[Any]
+    """One element of `scratch_layout`, shared with the other policies."""
 
 
-def shared_fields(weights: int, n_steps: int, batch_size: int) -> list[Field]:
+def policy_fields(weights: int, n_steps: int) -> list[Field]:
     """What a policy holds whatever its network."""
     per_step = ("rewards", "old", "advantages", "targets")
     counts = ("collected", "life", "episode", "updates")
@@ -116,14 +118,12 @@ def shared_fields(weights: int, n_steps: int, batch_size: int) -> list[Field]:
     real = ("learning_rate", "gamma", "gae_lambda", "max_norm", "adam_beta_1", "adam_beta_2", "adam_eps")
     choices = ("pairwise", "shuffles", "discounts_delta", "learns_returns", "timeout_bootstraps")
     return [
-        *((name, np.float32, (weights,)) for name in ("weights", "mean", "square", "gradient")),
+        *((name, np.float32, (weights,)) for name in ("weights", "mean", "square")),
         *((name, np.float32, (n_steps,)) for name in per_step),
         *((name, np.int64, (n_steps,)) for name in ("actions", "order")),
         ("values", np.float32, (n_steps + 1,)),
         ("stream", np.uint64, (4,)),
         ("shape", np.int64, (4,)),
-        ("batch_taken", np.int64, (batch_size,)),
-        ("batch_own", np.float32, (5, batch_size)),
         *((name, np.int64, ()) for name in (*counts, *whole)),
         *((name, np.float32, ()) for name in real),
         *((name, np.float64, ()) for name in ("clip_range", "vf_coef", "ent_coef", "probability_floor", "loss_total")),
@@ -131,14 +131,23 @@ def shared_fields(weights: int, n_steps: int, batch_size: int) -> list[Field]:
     ]
 
 
-def policy_layout(shape: NetworkShape, n_steps: int, batch_size: int) -> np.dtype[Any]:
-    return layout(
-        [
-            *shared_fields(count_weights(shape), n_steps, batch_size),
-            ("observations", np.float32, (n_steps + 1, shape.inputs)),
-            ("room", np.float32, (count_activations(shape, batch_size),)),
-        ]
-    )
+def scratch_fields(weights: int, batch_size: int) -> list[Field]:
+    """What a kernel needs while it runs, whatever the network."""
+    return [
+        ("gradient", np.float32, (weights,)),
+        ("batch_taken", np.int64, (batch_size,)),
+        ("batch_own", np.float32, (5, batch_size)),
+    ]
+
+
+def policy_layout(shape: NetworkShape, n_steps: int) -> np.dtype[Any]:
+    fields = policy_fields(count_weights(shape), n_steps)
+    return layout([*fields, ("observations", np.float32, (n_steps + 1, shape.inputs))])
+
+
+def scratch_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
+    fields = scratch_fields(count_weights(shape), batch_size)
+    return layout([*fields, ("room", np.float32, (count_activations(shape, batch_size),))])
 
 
 # Rows of `batch_own`: what each step of a minibatch brings along.
@@ -163,7 +172,7 @@ def act(ppo: Arrays, observation: NDArray[np.float32]) -> int:
     actions = shape.outputs - 1
     if policy.episode < policy.random_first_steps:
         return below(policy.stream, actions)
-    batch = activations(policy.room, shape, policy.batch_size)
+    batch = activations(ppo.scratch[0].room, shape, policy.batch_size)
     for k in range(shape.inputs):
         batch.inputs[0, k] = observation[k]
     forward(policy.weights, shape, batch, 1)
@@ -179,7 +188,7 @@ def make_update(
     @kernel
     def update(ppo: Any, ended: bool) -> None:
         """`n_epochs` passes over the collected steps, in minibatches."""
-        policy = ppo.policy[0]
+        policy, scratch = ppo.policy[0], ppo.scratch[0]
         steps = policy.collected
         evaluate(ppo, ended)
         for t in range(steps):
@@ -192,11 +201,11 @@ def make_update(
             for first in range(0, steps, policy.batch_size):
                 compute_gradient(ppo, first, min(policy.batch_size, steps - first))
                 if policy.max_norm > 0.0:
-                    clip_norm(policy.gradient, policy.max_norm)
+                    clip_norm(scratch.gradient, policy.max_norm)
                 policy.updates += 1
                 adam(
                     policy.weights,
-                    policy.gradient,
+                    scratch.gradient,
                     policy.mean,
                     policy.square,
                     policy.updates,
@@ -235,11 +244,11 @@ def estimate_advantages(ppo: Any, ended: bool) -> None:
 @kernel
 def gather_batch(ppo: Any, first: int, rows: int) -> None:
     """What the steps `order[first : first + rows]` bring along besides their observations."""
-    policy = ppo.policy[0]
-    own = policy.batch_own
+    policy, scratch = ppo.policy[0], ppo.scratch[0]
+    own = scratch.batch_own
     for i in range(rows):
         t = policy.order[first + i]
-        policy.batch_taken[i] = policy.actions[t]
+        scratch.batch_taken[i] = policy.actions[t]
         own[_OLD, i], own[_ADVANTAGE, i], own[_TARGET, i] = policy.old[t], policy.advantages[t], policy.targets[t]
 
 
@@ -249,11 +258,11 @@ def differentiate_loss(ppo: Any, outputs: Matrix, rows: int, gradient: Matrix) -
 
     The value's part of the loss is added to `loss_total`.
     """
-    policy = ppo.policy[0]
-    own, actions = policy.batch_own, outputs.shape[1] - 1
+    policy, scratch = ppo.policy[0], ppo.scratch[0]
+    own, actions = scratch.batch_own, outputs.shape[1] - 1
     for i in range(rows):
         softmax_in_place(outputs, i, actions)
-        own[_PROBABILITY, i] = outputs[i, policy.batch_taken[i]]
+        own[_PROBABILITY, i] = outputs[i, scratch.batch_taken[i]]
     if policy.pairwise:
         probabilities = own[_PROBABILITY]
         policy_weights_pairwise(
@@ -279,7 +288,7 @@ def differentiate_loss(ppo: Any, outputs: Matrix, rows: int, gradient: Matrix) -
         policy.loss_total += (outputs[i, actions] - own[_TARGET, i]) ** 2 / rows
     loss_gradient(
         outputs,
-        policy.batch_taken,
+        scratch.batch_taken,
         own[_WEIGHT],
         own[_TARGET],
         rows,
@@ -295,7 +304,7 @@ def evaluate(ppo: Arrays, ended: bool) -> None:
     policy = ppo.policy[0]
     shape, steps = network_shape(policy.shape), policy.collected
     actions = shape.outputs - 1
-    batch = activations(policy.room, shape, policy.batch_size)
+    batch = activations(ppo.scratch[0].room, shape, policy.batch_size)
     for first in range(0, steps + 1, policy.batch_size):
         rows = min(policy.batch_size, steps + 1 - first)
         for i in range(rows):
@@ -315,7 +324,7 @@ def compute_gradient(ppo: Arrays, first: int, rows: int) -> None:
     """Gradient of the loss on the steps `order[first : first + rows]`: Equation "PPO loss function"."""
     policy = ppo.policy[0]
     shape = network_shape(policy.shape)
-    batch = activations(policy.room, shape, policy.batch_size)
+    batch = activations(ppo.scratch[0].room, shape, policy.batch_size)
     for i in range(rows):
         t = policy.order[first + i]
         for k in range(shape.inputs):
@@ -323,7 +332,7 @@ def compute_gradient(ppo: Arrays, first: int, rows: int) -> None:
     gather_batch(ppo, first, rows)
     forward(policy.weights, shape, batch, rows)
     differentiate_loss(ppo, batch.outputs, rows, batch.gradient_outputs)
-    backward(policy.weights, shape, batch, rows, policy.gradient)
+    backward(policy.weights, shape, batch, rows, ppo.scratch[0].gradient)
 
 
 update = make_update(evaluate, compute_gradient)
@@ -376,13 +385,15 @@ class PPOLearner(CompiledPolicy):
         inputs, actions = observation_size("PPO", observation_space), action_count("PPO", action_space)
         self.shape = NetworkShape(inputs, *settings.net_arch, actions + 1)
         weights = glorot_uniform(self.shape, np.random.default_rng(seed), heads=(actions, 1))
-        layout = policy_layout(self.shape, settings.n_steps, settings.batch_size)
-        self._build(settings, layout, weights, observation_space, actions, seed)
+        scratch = scratch_layout(self.shape, settings.batch_size)
+        layout = policy_layout(self.shape, settings.n_steps)
+        self._build(settings, layout, scratch, weights, observation_space, actions, seed)
 
     def _build(
         self,
         settings: PPO,
         policy_layout: np.dtype[Any],
+        scratch_layout: np.dtype[Any],
         weights: NDArray[np.float32],
         observation_space: gymnasium.Space,
         actions: int,
@@ -400,7 +411,7 @@ class PPOLearner(CompiledPolicy):
         policy["learns_returns"] = settings.value_target == "return"
         policy["weights"] = weights
         policy["stream"] = new_stream(seed)
-        super().__init__(Arrays(policy), self.shape.inputs, actions, observation_space)
+        super().__init__(Arrays(policy, shared_scratch(scratch_layout)), self.shape.inputs, actions, observation_space)
 
     def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of the actions and, last, the value, for each row of observations."""

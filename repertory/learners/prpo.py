@@ -30,6 +30,7 @@ from repertory.kernels.recurrent import (
     index_distinct,
     initial_recurrent_weights,
     recurrent_shape,
+    rows_view,
     run_windows,
     window,
     window_backward,
@@ -44,7 +45,8 @@ from repertory.learners.ppo import (
     estimate_advantages,
     gather_batch,
     make_update,
-    shared_fields,
+    policy_fields,
+    scratch_fields,
 )
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.spaces import action_count, observation_size
@@ -75,21 +77,34 @@ class PRPO(PPO):
 # -------------------------------------------------------------------------------------------------- memory
 
 
-def policy_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: int) -> np.dtype[Any]:
-    observations = steps - 1 + n_steps + 1
+def count_observations(n_steps: int, steps: int) -> int:
+    """Those from before the collected steps, theirs, and what followed."""
+    return steps - 1 + n_steps + 1
+
+
+def policy_layout(shape: RecurrentShape, n_steps: int, steps: int) -> np.dtype[Any]:
+    observations = count_observations(n_steps, steps)
     return layout(
         [
-            *shared_fields(count_recurrent_weights(shape), n_steps, batch_size),
+            *policy_fields(count_recurrent_weights(shape), n_steps),
             ("window", np.int64, ()),
-            # First the observations from before the collected steps, then theirs, then what followed.
             ("observations", np.float32, (observations, shape.inputs)),
             ("before", np.int64, ()),
             ("embedded", np.int64, ()),
             ("judged", np.int64, ()),
             ("probabilities", np.float32, (n_steps, shape.outputs - 1)),
-            ("embedding_dense", np.float32, (observations * shape.dense,)),
-            ("embedding", np.float32, (observations * 4 * shape.units,)),
-            ("distinct", np.float32, (observations * shape.inputs,)),
+            ("embedding", np.float32, (observations, 4 * shape.units)),
+        ]
+    )
+
+
+def scratch_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: int) -> np.dtype[Any]:
+    observations = count_observations(n_steps, steps)
+    return layout(
+        [
+            *scratch_fields(count_recurrent_weights(shape), batch_size),
+            ("embedding_dense", np.float32, (observations, shape.dense)),
+            ("distinct", np.float32, (observations, shape.inputs)),
             ("distinct_count", np.int64, ()),
             ("place_of", np.int64, (observations,)),
             ("checksums", np.float64, (observations,)),
@@ -117,7 +132,7 @@ def begin_episode(prpo: Arrays) -> None:
 @kernel
 def act(prpo: Arrays, observation: NDArray[np.float32]) -> int:
     """An action drawn from the policy after the last `window` observations."""
-    policy = prpo.policy[0]
+    policy, scratch = prpo.policy[0], prpo.scratch[0]
     shape = recurrent_shape(policy.shape)
     actions = shape.outputs - 1
     if policy.episode < policy.random_first_steps:
@@ -127,10 +142,10 @@ def act(prpo: Arrays, observation: NDArray[np.float32]) -> int:
     embedding = embed_up_to(prpo, here)
     steps = min(policy.before + policy.collected, policy.window - 1) + 1
     for t in range(steps):
-        policy.places[t] = here - (steps - 1) + t
-    policy.starts[0] = 0
-    batch = window(policy.room, shape, 1, 1, steps)
-    run_windows(policy.weights, shape, embedding, batch, BatchOfWindows(1, 1, steps, policy.places, policy.starts))
+        scratch.places[t] = here - (steps - 1) + t
+    scratch.starts[0] = 0
+    batch = window(scratch.room, shape, 1, 1, steps)
+    run_windows(policy.weights, shape, embedding, batch, BatchOfWindows(1, 1, steps, scratch.places, scratch.starts))
     softmax_in_place(batch.outputs, 0, actions)
     if policy.judged == policy.collected:  # what `evaluate` would find for this step
         policy.values[policy.collected] = batch.outputs[0, actions]
@@ -156,51 +171,40 @@ def note_observation(prpo: Arrays, observation: NDArray[np.float32]) -> None:
 def embed_up_to(prpo: Arrays, last: int) -> Matrix:
     """What the observations up to row `last` bring to the gates, computed once each between two updates."""
     policy = prpo.policy[0]
-    shape = recurrent_shape(policy.shape)
-    size = policy.observations.shape[0]
-    dense = policy.embedding_dense[: size * shape.dense].reshape(size, shape.dense)
-    gates = policy.embedding[: size * 4 * shape.units].reshape(size, 4 * shape.units)
-    first, end = policy.embedded, last + 1
-    if end > first:
-        inputs = policy.observations[first:end]
-        embed(policy.weights, shape, inputs, dense[first:end], gates[first:end], end - first)
-        policy.embedded = end
-    return gates
+    first, count = policy.embedded, last + 1 - policy.embedded
+    if count > 0:
+        inputs, gates = rows_view(policy.observations, first, count), rows_view(policy.embedding, first, count)
+        embed(policy.weights, recurrent_shape(policy.shape), inputs, prpo.scratch[0].embedding_dense, gates, count)
+        policy.embedded = last + 1
+    return policy.embedding
 
 
 @kernel
 def place_window(prpo: Arrays, step: int, rows: int, row: int) -> None:
     """Window `row` of a batch: the observations up to that of collected step `step`."""
-    policy = prpo.policy[0]
+    policy, scratch = prpo.policy[0], prpo.scratch[0]
     steps = policy.window
-    policy.starts[row] = steps - 1 - min(policy.before + step, steps - 1)
+    scratch.starts[row] = steps - 1 - min(policy.before + step, steps - 1)
     for t in range(steps):
-        policy.places[t * rows + row] = policy.place_of[step + t]
-
-
-@kernel
-def distinct_observations(prpo: Arrays) -> Matrix:
-    """Room for the different observations of the rollout and from before it: what its windows are made of."""
-    policy = prpo.policy[0]
-    size, inputs = policy.observations.shape
-    return policy.distinct[: size * inputs].reshape(size, inputs)
+        scratch.places[t * rows + row] = scratch.place_of[step + t]
 
 
 @kernel
 def find_distinct_observations(prpo: Arrays) -> None:
-    policy = prpo.policy[0]
-    distinct = distinct_observations(prpo)
+    """The different observations of the rollout and from before it: what its windows are made of."""
+    policy, scratch = prpo.policy[0], prpo.scratch[0]
+    distinct = scratch.distinct
     count = policy.window + policy.collected
     for t in range(count):
-        policy.place_of[t] = t if t >= policy.window - 1 - policy.before else -1
+        scratch.place_of[t] = t if t >= policy.window - 1 - policy.before else -1
         for k in range(distinct.shape[1]):
             distinct[t, k] = policy.observations[t, k]
-    policy.distinct_count = index_distinct(distinct, count, policy.place_of, policy.checksums)
+    scratch.distinct_count = index_distinct(distinct, count, scratch.place_of, scratch.checksums)
 
 
 @kernel
 def load_observations(prpo: Arrays, batch: Window) -> None:
-    distinct = distinct_observations(prpo)
+    distinct = prpo.scratch[0].distinct
     for place in range(batch.inputs.shape[0]):
         for k in range(batch.inputs.shape[1]):
             batch.inputs[place, k] = distinct[place, k]
@@ -212,20 +216,20 @@ def evaluate(prpo: Arrays, ended: bool) -> None:
 
     The weights are still those that the steps were played with, so what was found while acting is not found again.
     """
-    policy = prpo.policy[0]
+    policy, scratch = prpo.policy[0], prpo.scratch[0]
     shape, steps = recurrent_shape(policy.shape), policy.collected
     actions = shape.outputs - 1
     find_distinct_observations(prpo)
-    n = policy.distinct_count
+    n = scratch.distinct_count
     for t in range(min(policy.judged, steps)):
         policy.old[t] = policy.probabilities[t, policy.actions[t]]
     for first in range(min(policy.judged, steps), steps + 1, policy.batch_size):
         rows = min(policy.batch_size, steps + 1 - first)
-        batch = window(policy.room, shape, n, rows, policy.window)
+        batch = window(scratch.room, shape, n, rows, policy.window)
         load_observations(prpo, batch)
         for i in range(rows):
             place_window(prpo, first + i, rows, i)
-        made = BatchOfWindows(n, rows, policy.window, policy.places, policy.starts)
+        made = BatchOfWindows(n, rows, policy.window, scratch.places, scratch.starts)
         window_forward(policy.weights, shape, batch, made)
         for i in range(rows):
             policy.values[first + i] = batch.outputs[i, actions]
@@ -238,19 +242,19 @@ def evaluate(prpo: Arrays, ended: bool) -> None:
 @kernel
 def compute_gradient(prpo: Arrays, first: int, rows: int) -> None:
     """Gradient of the loss on the steps `order[first : first + rows]`."""
-    policy = prpo.policy[0]
+    policy, scratch = prpo.policy[0], prpo.scratch[0]
     shape, steps = recurrent_shape(policy.shape), policy.window
-    n = policy.distinct_count
-    batch = window(policy.room, shape, n, rows, steps)
-    way_back = window_gradient(policy.way_back, shape, n, rows, steps)
+    n = scratch.distinct_count
+    batch = window(scratch.room, shape, n, rows, steps)
+    way_back = window_gradient(scratch.way_back, shape, n, rows, steps)
     load_observations(prpo, batch)
     for i in range(rows):
         place_window(prpo, policy.order[first + i], rows, i)
     gather_batch(prpo, first, rows)
-    made = BatchOfWindows(n, rows, steps, policy.places, policy.starts)
+    made = BatchOfWindows(n, rows, steps, scratch.places, scratch.starts)
     window_forward(policy.weights, shape, batch, made)
     differentiate_loss(prpo, batch.outputs, rows, way_back.outputs)
-    window_backward(policy.weights, shape, batch, made, way_back, policy.gradient)
+    window_backward(policy.weights, shape, batch, made, way_back, scratch.gradient)
 
 
 update = make_update(evaluate, compute_gradient)
@@ -316,8 +320,9 @@ class PRPOLearner(PPOLearner):
         inputs, actions = observation_size("PRPO", observation_space), action_count("PRPO", action_space)
         self.shape = RecurrentShape(inputs, *settings.net_arch, actions + 1)
         weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed), heads=(actions, 1))
-        layout = policy_layout(self.shape, settings.n_steps, settings.batch_size, settings.window)
-        self._build(settings, layout, weights, observation_space, actions, seed)
+        layout = policy_layout(self.shape, settings.n_steps, settings.window)
+        scratch = scratch_layout(self.shape, settings.n_steps, settings.batch_size, settings.window)
+        self._build(settings, layout, scratch, weights, observation_space, actions, seed)
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         super().load_state_dict(state)

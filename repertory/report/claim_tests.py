@@ -11,30 +11,26 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
-from repertory import metrics
 from repertory.baselines.growing_library import memory_table
 from repertory.capacity.empirical import CapacityCurve, capacity_curve
 from repertory.errors import UsageError
 from repertory.experiments.experiment import experiment
-from repertory.experiments.library import run_spread
-from repertory.experiments.references import UNADAPTIVE, one_to_one_runs, random_scores_of, scores_by_policies
-from repertory.experiments.results import Results, Run
+from repertory.experiments.references import scores_by_policies
+from repertory.report.claim_certainty import (
+    Requirement,
+    Weights,
+    bounded,
+    certainty,
+    difference_bounded,
+    ratio_bounded,
+    rising,
+)
+from repertory.report.claim_quantities import QUANTITIES, Evidence, NotYet, Reference
 from repertory.significance import f_test
-
-
-class Reference(NamedTuple):
-    """A condition of an experiment."""
-
-    experiment: str
-    condition: str
 
 
 class Outcome(NamedTuple):
@@ -42,131 +38,8 @@ class Outcome(NamedTuple):
 
     holds: bool
     figures: str
-
-
-class NotYet(Exception):
-    """The runs at hand do not decide; those with the numbers wanted would."""
-
-    def __init__(self, figures: str, wanted: Mapping[Reference, Iterable[int]]) -> None:
-        super().__init__(figures)
-        self.wanted = {reference: tuple(numbers) for reference, numbers in wanted.items()}
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """All sweeps of one profile and one length, by experiment: what may be compared."""
-
-    profile: str = "text"
-    scale: float = 1.0
-    blocks: int | None = None
-    """Of all experiments; each has its own number if none."""
-    folders: Mapping[str, Results] = field(default_factory=dict)
-    taken: frozenset[Path] = frozenset()
-    """Folders that hold a sweep, of this length or another."""
-    known: dict[tuple[str, Reference], float] = field(default_factory=dict)
-    """Quantities computed so far."""
-
-    def runs(self, reference: Reference) -> list[Run]:
-        """The finished ones."""
-        results = self.folders.get(reference.experiment)
-        return [] if results is None else results.by_condition.get(reference.condition, [])
-
-    def scores(self, reference: Reference, quantity: str) -> NDArray[np.float64]:
-        """Lifetime or final score of each run."""
-        return self.folders[reference.experiment].scores(reference.condition, SCORES[quantity])
-
-    def value(self, quantity: str, reference: Reference) -> float:
-        """A quantity of a condition, over all its runs."""
-        key = (quantity, reference)
-        if key not in self.known:
-            self.known[key] = QUANTITIES[quantity](self, reference)
-        return self.known[key]
-
-
-# ---------------------------------------------------------------------------------------------- quantities
-
-
-def _curve(evidence: Evidence, reference: Reference) -> NDArray[np.float64]:
-    """The mean score over a tenth of the life, for every such tenth; means over runs."""
-    runs = [run.scores.to_numpy(float) for run in evidence.runs(reference)]
-    shortest = min(map(len, runs))
-    mean = np.mean([scores[:shortest] for scores in runs], axis=0)
-    return np.lib.stride_tricks.sliding_window_view(mean, max(1, shortest // 10)).mean(axis=1)
-
-
-def _drop(evidence: Evidence, reference: Reference) -> float:
-    curve = _curve(evidence, reference)
-    best = float(curve.max())
-    return 0.0 if best == 0 else (best - float(curve[-1])) / abs(best)
-
-
-def _rise(evidence: Evidence, reference: Reference) -> float:
-    curve = _curve(evidence, reference)
-    return float(curve[-1] - curve[0])
-
-
-def _time_to_learn(evidence: Evidence, reference: Reference) -> float:
-    curve = _curve(evidence, reference)
-    best = float(curve.max())
-    return float(np.argmax(curve >= best - 0.1 * abs(best))) / max(1, len(curve) - 1)
-
-
-def _ratio(
-    evidence: Evidence, reference: Reference, ratios_of: Callable[..., pd.DataFrame], column: str, least: int
-) -> float:
-    """Mean forgetting or transfer ratio, over all runs that have a one-to-one run beside them."""
-    runs, results = evidence.runs(reference), evidence.folders[reference.experiment]
-    twins = one_to_one_runs(results, str(runs[0].settings["learner"]["name"]))
-    pairs = [(run, twins[run.number]) for run in runs if run.number in twins]
-    if not pairs:
-        twin = one_to_one_of(reference)
-        numbers = [run.number for run in runs]
-        raise NotYet(f"needs runs of {twin.condition} with the numbers of {reference.condition}'s", {twin: numbers})
-    random = random_scores_of(runs[0])
-    ratios = pd.concat([ratios_of(run.blocks, twin.blocks, random, run.score_kind) for run, twin in pairs])
-    counted = ratios.loc[ratios[column] >= least, "ratio"]
-    if counted.empty:
-        raise UsageError(f"no block of {reference.condition} comes after {least} {column} ones; next: more --blocks")
-    return float(counted.mean())
-
-
-def _forgetting(evidence: Evidence, reference: Reference) -> float:
-    return _ratio(evidence, reference, metrics.forgetting_ratios, "interfering", 30)  # the paper's last bin
-
-
-def _transfer(evidence: Evidence, reference: Reference) -> float:
-    return _ratio(evidence, reference, metrics.transfer_ratios, "prior", 1)
-
-
-def _spread(evidence: Evidence, reference: Reference) -> float:
-    """Of the first two runs alone, for it takes seconds to open the policies of each."""
-    return float(np.mean([run_spread(run.path) for run in evidence.runs(reference)[:2]]))
-
-
-SCORES = {"lifetime score": "lifetime", "final score": "final"}
-"""Quantities that each run has one of."""
-AGAINST_ONE_TO_ONE = ("forgetting ratio after 30 or more", "transfer ratio")
-"""Quantities that need the run with a policy for each task as well."""
-QUANTITIES: Mapping[str, Callable[[Evidence, Reference], float]] = {
-    "lifetime score": lambda evidence, reference: float(evidence.scores(reference, "lifetime score").mean()),
-    "final score": lambda evidence, reference: float(evidence.scores(reference, "final score").mean()),
-    "score over the first tenth": lambda evidence, reference: float(_curve(evidence, reference)[0]),
-    "drop from the best tenth to the last": _drop,
-    "rise from the first tenth to the last": _rise,
-    "share of the life until 90% of the best": _time_to_learn,
-    "forgetting ratio after 30 or more": _forgetting,
-    "transfer ratio": _transfer,
-    "policy spread in two runs": _spread,
-}
-"""Of all runs of a condition. The tenths are of the lifetime; the paper's final score is of the last ten blocks."""
-
-
-def one_to_one_of(reference: Reference) -> Reference:
-    """The unadaptive condition of the same learner with the most policies."""
-    conditions = experiment(reference.experiment).conditions
-    learner = conditions[reference.condition].learner
-    fixed = [c for c in conditions.values() if c.learner == learner and c.selector in UNADAPTIVE]
-    return Reference(reference.experiment, max(fixed, key=lambda condition: condition.policies).name)
+    certainty: str = ""
+    """Of a test on fewer runs than the paper's, where its printed spread tells."""
 
 
 # --------------------------------------------------------------------------------------------------- kinds
@@ -182,7 +55,9 @@ def within(
 ) -> Outcome:
     """A quantity of each condition lies between bounds."""
     values = {reference.condition: evidence.value(quantity, reference) for reference in conditions}
-    return _bounded(quantity, values, (at_least, at_most), count_runs(evidence, conditions))
+    required = itertools.chain(*(bounded({reference: 1.0}, at_least, at_most) for reference in conditions))
+    outcome = _bounded(quantity, values, (at_least, at_most), count_runs(evidence, conditions))
+    return outcome._replace(certainty=certainty(evidence, quantity, required))
 
 
 def ordering(evidence: Evidence, *, conditions: Sequence[Reference], quantity: str) -> Outcome:
@@ -192,7 +67,8 @@ def ordering(evidence: Evidence, *, conditions: Sequence[Reference], quantity: s
     for reference, (before, value) in zip(conditions[1:], itertools.pairwise(values), strict=True):
         listed += f" {'<' if before < value else '>= (no)'} {reference.condition} {value:.3g}"
     holds = all(before < value for before, value in itertools.pairwise(values))
-    return Outcome(holds, f"{quantity}: {listed}; {count_runs(evidence, conditions)}")
+    figures = f"{quantity}: {listed}; {count_runs(evidence, conditions)}"
+    return Outcome(holds, figures, certainty(evidence, quantity, rising(conditions)))
 
 
 def compare(
@@ -210,20 +86,26 @@ def compare(
 
     With `average`, the mean over all conditions is compared with the mean over all others.
     """
-    compared = COMPARISONS[by]
+    compared, require = COMPARISONS[by]
+    sides: list[tuple[Weights, Weights]]
     if average:
         means = [float(np.mean([evidence.value(quantity, r) for r in side])) for side in (conditions, against)]
         values = {f"means {means[0]:.3g} and {means[1]:.3g}": compared(*means)}
+        sides = [(dict.fromkeys(conditions, 1 / len(conditions)), dict.fromkeys(against, 1 / len(against)))]
     else:
         sign = "/" if by == "ratio" else "-"
+        pairs = pair_up(conditions, against)
         values = {
             f"{_label(one, conditions[0])} {sign} {_label(other, conditions[0])}": compared(
                 evidence.value(quantity, one), evidence.value(quantity, other)
             )
-            for one, other in pair_up(conditions, against)
+            for one, other in pairs
         }
+        sides = [({one: 1.0}, {other: 1.0}) for one, other in pairs]
+    required = itertools.chain(*(require(one, other, at_least, at_most) for one, other in sides))
     runs = count_runs(evidence, [*conditions, *against])
-    return _bounded(f"{by} of {quantity}", values, (at_least, at_most), runs)
+    outcome = _bounded(f"{by} of {quantity}", values, (at_least, at_most), runs)
+    return outcome._replace(certainty=certainty(evidence, quantity, required))
 
 
 def _quotient(one: float, other: float) -> float:
@@ -232,7 +114,11 @@ def _quotient(one: float, other: float) -> float:
     return math.inf if one > other else 1.0 if one == other else 0.0  # nothing to measure by: better, equal or worse
 
 
-COMPARISONS: Mapping[str, Callable[[float, float], float]] = {"ratio": _quotient, "difference": operator.sub}
+COMPARISONS: Mapping[str, tuple[Callable[[float, float], float], Callable[..., Iterable[Requirement]]]] = {
+    "ratio": (_quotient, ratio_bounded),
+    "difference": (operator.sub, difference_bounded),
+}
+"""What is computed from two values, and what bounds on it require of scores."""
 
 
 def significance(

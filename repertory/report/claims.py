@@ -28,16 +28,8 @@ from repertory.experiments.references import command
 from repertory.experiments.results import Results, read_results
 from repertory.experiments.sweep import FILE_NAME, Sweep, default_folder
 from repertory.profiles import PROFILES
-from repertory.report.claim_tests import (
-    AGAINST_ONE_TO_ONE,
-    CHOICES,
-    KINDS,
-    Evidence,
-    NotYet,
-    Reference,
-    one_to_one_of,
-    pair_up,
-)
+from repertory.report.claim_quantities import AGAINST_ONE_TO_ONE, Evidence, NotYet, Reference, one_to_one_of
+from repertory.report.claim_tests import CHOICES, KINDS, pair_up
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"
@@ -89,6 +81,8 @@ class Verdict:
     command: str | None = None
     """What would decide it."""
     gaps: tuple[Gap, ...] = field(default=(), repr=False)
+    certainty: str = ""
+    """Of a verdict from fewer runs than the paper's, where its printed spread tells: see `claim_certainty`."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +192,7 @@ def judge_claim(claim: Claim, evidence: Sequence[Evidence]) -> Verdict:
 def _judge_on(claim: Claim, evidence: Evidence) -> Verdict:
     try:
         _check_runs(claim, evidence)
-        holds, figures = KINDS[claim.kind](evidence, **claim.parameters)
+        outcome = KINDS[claim.kind](evidence, **claim.parameters)
     except NotYet as reason:
         gaps = tuple(
             Gap(_folder(evidence, reference.experiment), reference.condition, numbers)
@@ -207,7 +201,8 @@ def _judge_on(claim: Claim, evidence: Evidence) -> Verdict:
         return Verdict(UNDECIDED, str(reason) + _length(evidence), " && ".join(commands(gaps)), gaps)
     except UsageError as error:  # such as a checkpoint that is gone, or a score of 0 to measure by
         return Verdict(UNDECIDED, str(error) + _length(evidence))
-    return Verdict(REPRODUCED if holds else NOT_REPRODUCED, figures + _length(evidence))
+    state = REPRODUCED if outcome.holds else NOT_REPRODUCED
+    return Verdict(state, outcome.figures + _length(evidence), certainty=outcome.certainty)
 
 
 def _check_runs(claim: Claim, evidence: Evidence) -> None:
@@ -272,6 +267,7 @@ def claims_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
             "id": claim.id,
             "profile": profile,
             "verdict": verdict.state,
+            "certainty": verdict.certainty,
             "claim": claim.claim,
             "figures": verdict.figures,
             "command": verdict.command or "",
@@ -292,7 +288,9 @@ def print_claims(console: Console, judgements: Sequence[Judgement]) -> None:
         table.add_column("figures", ratio=3)
         for claim, verdict in ((judgement.claim, judgement.verdict) for judgement in group):
             symbol, colour = MARKS[verdict.state]
-            table.add_row(Text(f"{symbol} {verdict.state}", style=colour), Text(claim.claim), Text(verdict.figures))
+            certainty = f"\n  {verdict.certainty}" if verdict.certainty else ""
+            said = Text(f"{symbol} {verdict.state}{certainty}", style=colour)
+            table.add_row(said, Text(claim.claim), Text(verdict.figures))
         console.print(f"Profile {profile}" if profile else "By simulation, whatever the profile", style="bold")
         console.print(table)
     states = [judgement.verdict.state for judgement in judgements]

@@ -50,6 +50,7 @@ def write_report(results: Results, out: Path, extras: dict[str, Any] | None = No
 def tables(results: Results, data: dict[str, Any]) -> Iterator[tuple[str, pd.DataFrame]]:
     yield "conditions", conditions_table(results)
     yield "libraries", pd.DataFrame(data["libraries"])
+    yield "time", pd.DataFrame(data["time"])
     yield "capacity", pd.DataFrame(data["capacity"]).drop(columns=["tolerances", "capacities"], errors="ignore")
     for learner, pairs in data["significance"].items():
         yield f"significance-{learner}", pd.DataFrame(pairs)

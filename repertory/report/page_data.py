@@ -19,6 +19,7 @@ from repertory.experiments.references import UNADAPTIVE, capacity_of, command, l
 from repertory.experiments.results import Results, Run
 from repertory.metrics import STRETCH, development
 from repertory.record import plays_by_task
+from repertory.report.time_table import time_table
 from repertory.significance import significance_matrix
 
 ASSIGNMENT_POINTS = 15
@@ -48,6 +49,7 @@ def page_data(results: Results, with_libraries: bool = True) -> dict[str, Any]:
             "capacity": capacity_data(results),
             "significance": significance_data(results),
             "libraries": libraries_data(results) if with_libraries else [],
+            "time": time_table(results).to_dict("records"),
             "progress": progress_data(results),
             "missing": missing(results),
             "settings": settings_data(results),
@@ -227,6 +229,8 @@ def capacity_data(results: Results) -> list[dict[str, Any]]:
                 "tolerance": None if paper is None else paper.tolerance,
                 "capacity": None if paper is None else curve.capacity(paper.tolerance),
                 "published capacity": None if paper is None else paper.capacity,
+                "policies": None if paper is None else curve.policies(paper.tolerance),
+                "published policies": None if paper is None else paper.policies,
             }
         )
     return curves

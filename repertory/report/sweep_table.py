@@ -16,6 +16,7 @@ from repertory.experiments.job import Job
 from repertory.experiments.results import Results
 from repertory.experiments.status import DIVERGED, FINISHED, LIVING, Status
 from repertory.report.console import published_text
+from repertory.report.time_table import duration, time_sentence
 
 REFRESH = 1.0
 LINE_EVERY = 60.0
@@ -120,7 +121,7 @@ class SweepDisplay:
         bad = f", {failed} failed" if failed else ""
         return (
             f"{finished} of {len(self._jobs)} runs finished{bad}, {estimate.share_done:.1%} of the steps, "
-            f"{estimate.steps_per_second:,.0f} steps/s, {_duration(estimate.seconds_left)} left"
+            f"{estimate.steps_per_second:,.0f} steps/s, {duration(estimate.seconds_left)} left"
         )
 
     def _render(self, statuses: Sequence[Status | None], estimate: _Estimate) -> Group:
@@ -146,7 +147,7 @@ class SweepDisplay:
 
 
 def print_scores(console: Console, results: Results) -> None:
-    """Lifetime and final scores of all conditions, beside the published ones."""
+    """Lifetime and final scores of all conditions, beside the published ones, and the time they took."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("condition", no_wrap=True)
     for title in ("runs", "lifetime", "published", "final", "published"):
@@ -159,6 +160,8 @@ def print_scores(console: Console, results: Results) -> None:
             row.append(published_text(getattr(paper, which, None)))
         table.add_row(*row)
     console.print(table)
+    if sentence := time_sentence(results):
+        console.print(sentence, soft_wrap=True)
     for problem in results.problems:
         console.print(f"left out: {problem}", soft_wrap=True)
 
@@ -166,13 +169,3 @@ def print_scores(console: Console, results: Results) -> None:
 def _mean_and_deviation(scores: np.ndarray) -> str:
     deviation = f" ± {scores.std(ddof=1):.3g}" if len(scores) > 1 else ""
     return f"{scores.mean():.4g}{deviation}"
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "unknown time"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

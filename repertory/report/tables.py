@@ -1,8 +1,9 @@
-"""Tables as files: CSV for programs, LaTeX for papers."""
+"""Tables as text: CSV for programs, LaTeX for papers, Markdown for pages in a repository."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ LATEX = {
     ">": r"\textgreater{}",
     "±": r"$\pm$",
 }
+MARKDOWN = "\\`*_{}[]<>#~"
+"""Characters that mean something in Markdown, but for those that do only at the start of a line, and `|`."""
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
@@ -45,6 +48,18 @@ def latex(frame: pd.DataFrame) -> str:
 
 def escape(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in text)
+
+
+def markdown(titles: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int = 1) -> str:
+    """A table whose cells are Markdown already; the first columns are text, the others numbers."""
+    rules = [":--" if index < text_columns else "--:" for index in range(len(titles))]
+    lines = [titles, rules, *rows]
+    return "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in lines)
+
+
+def markdown_text(text: str) -> str:
+    """Text from elsewhere, whatever it holds, as Markdown that shows it."""
+    return "".join(f"\\{character}" if character in MARKDOWN else character for character in " ".join(text.split()))
 
 
 def _cell(value: Any) -> str:

@@ -253,13 +253,27 @@ function librariesSection() {
     table(["condition", "runs", "policy spread", "memory (MB)", "steps/s"], rows)]);
 }
 
+function timeSection() {
+  if (!data.time.length) return;
+  const days = data.time.some((row) => row["published days per run"]);
+  const minutes = (seconds) => number(seconds / 60, 3);
+  const rows = data.time.map((row) => [row.learner, row.runs, number(row.steps), number(row["core hours"], 3), number(row["wall-clock hours"], 3),
+    minutes(row["mean run seconds"]), minutes(row["longest run seconds"]), number(Math.round(row["steps per core second"]))]
+    .concat(days ? [row["published days per run"], number(Math.round(row["times faster"]))] : [], [row.source]));
+  section("time", "Time used", [note("Of finished runs, one core each; wall-clock hours are of all runs one after another. 'from speed': not measured over "
+    + "the whole run, but worked out from its speed."), table(["learner", "runs", "steps", "core-hours", "wall-clock hours", "minutes a run, mean", "most",
+    "steps/s per core"].concat(days ? ["the paper's days a run", "times faster"] : [], ["how known"]), rows)]);
+}
+
 function claimsSection() {
   if (!data.claims || !data.claims.length) return;
   const marks = { "reproduced": "✓ reproduced", "not reproduced": "✗ not reproduced", "not yet decidable": "· not yet decidable" };
-  const rows = data.claims.map((claim) => [marks[claim.verdict] || claim.verdict, claim.claim, claim.figures]);
+  const rows = data.claims.map((claim) => [(marks[claim.verdict] || claim.verdict) + (claim.certainty ? ", " + claim.certainty : ""),
+    claim.claim, claim.figures]);
   const count = (state) => data.claims.filter((claim) => claim.verdict === state).length;
   section("claims", "The paper's claims", [note(count("reproduced") + " reproduced, " + count("not reproduced") + " not reproduced, "
-    + count("not yet decidable") + " not yet decidable with the runs at hand."), table(["", "claim", "decided from"], rows, [false, true, true])]);
+    + count("not yet decidable") + " not yet decidable with the runs at hand. With fewer runs than the paper's, a verdict is clear if the mean "
+    + "scores lie beyond their bounds by more than two standard errors at the published spread."), table(["", "claim", "decided from"], rows, [false, true, true])]);
 }
 
 function picturesSection() {
@@ -304,7 +318,7 @@ function draw() {
   document.getElementById("sections").replaceChildren();
   document.getElementById("contents").replaceChildren();
   for (const make of [conditionsSection, developmentSection, finalSection, assignmentSection, perTaskSection, learningSection, capacitySection,
-    significanceSection, librariesSection, memorySection, claimsSection, picturesSection, progressSection, settingsSection]) make();
+    significanceSection, librariesSection, timeSection, memorySection, claimsSection, picturesSection, progressSection, settingsSection]) make();
   drawPlots();
 }
 

@@ -1,0 +1,54 @@
+"""Sweeps for tests of what is made of them: records as lives would leave them, without the lives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from repertory.experiments.folder import RunFolder
+from repertory.experiments.status import FILE_NAME as STATUS_FILE
+from repertory.experiments.status import FINISHED, Status
+from repertory.experiments.sweep import Sweep, claim, run_path
+from repertory.experiments.timing import TimeUsed, write_time
+from repertory.record import BlockTally, block_table
+from repertory.sequence import task_sequence
+
+SWEEP = Sweep("cartpole27", "released")
+CONDITIONS = ("AdaptiveDQN2P", "UnadaptiveDQN1P", "UnadaptiveDQN27P", "UnadaptivePPO1P")
+HOST = "a-host-that-nobody-need-know"
+STEPS, SPEED = 60_000, 50_000.0
+"""Of a block; a second."""
+
+
+def write_sweep(out: Path, sweep: Sweep = SWEEP, conditions: Iterable[str] = CONDITIONS, runs: int = 2) -> Path:
+    """Finished runs of made-up scores. Run 0 is of the days when runs were not timed; the others took 20 seconds."""
+    claim(out, sweep)
+    for name in conditions:
+        for run in range(runs):
+            folder = RunFolder(run_path(out, name, run))
+            plan = sweep.job(out, sweep.data.conditions[name], run).plan()
+            with folder.locked():
+                folder.claim(plan.settings())
+                sequence = task_sequence(plan.seed, run, plan.blocks, plan.domain.n_tasks)
+                folder.write_blocks(made_up_blocks(sequence, plan.policies, len(name) + run))
+                if run:
+                    write_time(folder, TimeUsed(plan.blocks * STEPS, 20.0, 10.0))
+                status = json.dumps(asdict(Status(FINISHED, steps_per_second=SPEED, host=HOST, process=4242)))
+                (folder.path / STATUS_FILE).write_text(status)
+                folder.finish()
+    return out
+
+
+def made_up_blocks(sequence: np.ndarray, policies: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for block, task in enumerate(sequence):
+        tally = BlockTally(block, int(task), policies)
+        tally.add(int(rng.integers(policies)), float(rng.uniform(50, 150)), STEPS)
+        rows.append(tally.row())
+    return block_table(rows, policies)
