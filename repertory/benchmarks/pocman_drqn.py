@@ -40,7 +40,7 @@ def repertory_drqn_updates(updates: int = 200) -> Contender:
 
 def distinct_observations(learner: DRQNLearner) -> int:
     """Of the last batch. Equal observations share their input products, and only products that are done count."""
-    return int(learner.policy["places"].max()) + 1
+    return int(learner.scratch["places"].max()) + 1
 
 
 def torch_drqn() -> Contender:
