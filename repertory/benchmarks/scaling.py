@@ -3,7 +3,8 @@
 Episodes must be of one length for that, because what happens once an episode (selection, the call into compiled code)
 weighs more in short ones, and other policies fall at other times. So these tasks have wide limits and end after 25
 steps, before even the shortest pole is down. All policies train from their first step, on memories that are full:
-those of a large library do not fit into any cache, and that is part of what it costs.
+those of a large library do not fit into any cache, and that is part of what it costs. And all are late in life: each
+task has its favourite policy, from which the selector strays as often in a large library as in a small one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ RULES = CartpoleRules(max_steps=25, angle_limit=90.0, position_limit=1_000.0)
 BLOCK_STEPS = 5_000
 BLOCKS_A_TURN, TURNS_A_REPEAT = 10, 4
 """Short turns, and more of them: two lifetimes that are nearly equal need undisturbed moments to be compared."""
+SETTLED_STEPS = 10**9
+"""So many that no step of the measured life changes what is best."""
 NEVER = np.iinfo(np.int64).max
 MICRO = 1e6
 
@@ -66,6 +69,7 @@ def living(size: Size, turns: int) -> Contender:
     lifetime = plan.lifetime()
     for number, policy in enumerate(lifetime.policies):
         fill_memory(domain, number % domain.n_tasks, policy, size.buffer_size)
+    settle(lifetime.selector, size)
     sequence, lifetime.sequence = lifetime.sequence, lifetime.sequence[:0]
 
     def work() -> int:
@@ -77,6 +81,14 @@ def living(size: Size, turns: int) -> Contender:
 
     work()
     return work
+
+
+def settle(selector: Any, size: Size) -> None:
+    """Let each task have its favourite: in tasks that never fail all policies would be equally good, and a small
+    library, of which all have been tried, would take turns where a large one goes on with the first."""
+    averages = np.random.default_rng(0).random((size.tasks, size.policies))
+    for (task, policy), average in np.ndenumerate(averages):
+        selector.update(task, policy, average * SETTLED_STEPS, SETTLED_STEPS)
 
 
 def steps_of(lifetime: Lifetime, first_block: int) -> int:
