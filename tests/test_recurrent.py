@@ -23,7 +23,9 @@ from repertory.kernels.recurrent import (
     count_recurrent_weights,
     count_window,
     count_window_gradient,
+    forest_shape,
     initial_recurrent_weights,
+    plant_forest,
     recurrent_matrices,
     window,
     window_backward,
@@ -78,12 +80,14 @@ def assert_gradients_equal(gradient: np.ndarray, shape: RecurrentShape, twin: To
 
 
 @pytest.mark.parametrize("shape", [RecurrentShape(11, 80, 80, 5), RecurrentShape(3, 7, 9, 2)])
-@pytest.mark.parametrize("rows", [1, 10, 34])
-def test_lstm_outputs_and_gradients_equal_torch(shape: RecurrentShape, rows: int, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize(("rows", "n"), [(1, 40), (10, 40), (34, 40), (34, 2)])
+def test_lstm_outputs_and_gradients_equal_torch(
+    shape: RecurrentShape, rows: int, n: int, rng: np.random.Generator
+) -> None:
+    """Each of `n` observations stands in several windows or in none; of two, most windows begin alike."""
     steps = 15
     weights = initial_recurrent_weights(shape, rng) + 0.1 * rng.normal(size=count_recurrent_weights(shape))
     weights = weights.astype(np.float32)
-    n = 40  # observations that stand in several windows each, or in none
     batch = window(np.zeros(count_window(shape, n, rows, steps), np.float32), shape, n, rows, steps)
     room = np.zeros(count_window_gradient(shape, n, rows, steps), np.float32)
     way_back = window_gradient(room, shape, n, rows, steps)
@@ -91,7 +95,9 @@ def test_lstm_outputs_and_gradients_equal_torch(shape: RecurrentShape, rows: int
     way_back.outputs[:] = rng.normal(size=way_back.outputs.shape)
     starts = rng.integers(0, steps, size=rows)
     starts[0] = 0
-    made = BatchOfWindows(n, rows, steps, rng.integers(n, size=rows * steps), starts)
+    made = BatchOfWindows(
+        n, rows, steps, rng.integers(n, size=rows * steps), starts, np.zeros(forest_shape(rows, steps), np.int64)
+    )
     gradient = np.full_like(weights, np.nan)
     window_forward(weights, shape, batch, made)
     window_backward(weights, shape, batch, made, way_back, gradient)
@@ -102,6 +108,17 @@ def test_lstm_outputs_and_gradients_equal_torch(shape: RecurrentShape, rows: int
     (outputs * torch.tensor(way_back.outputs)).sum().backward()
     np.testing.assert_allclose(batch.outputs, outputs.detach().numpy(), rtol=1e-4, atol=1e-5)
     assert_gradients_equal(gradient, shape, twin)
+
+
+def test_windows_that_begin_alike_share_their_first_steps() -> None:
+    places = np.array([[0, 0, 0, 1], [1, 1, 2, 1], [3, 3, 3, 3]])  # by step and window
+    forest = np.zeros(forest_shape(4, 3), np.int64)
+    plant_forest(BatchOfWindows(4, 4, 3, places.ravel(), np.array([0, 0, 0, 1]), forest))
+    place, parent, first, node = forest
+    assert first[:4].tolist() == [0, 1, 4, 8]  # one step for three windows, then one for two, and the last for each
+    assert place[:8].tolist() == [0, 1, 2, 1, 3, 3, 3, 3]
+    assert parent[:8].tolist() == [-1, 0, 0, -1, 1, 1, 2, 3]
+    assert node[:4].tolist() == [4, 5, 6, 7]
 
 
 def test_initial_weights_are_as_in_keras(rng: np.random.Generator) -> None:

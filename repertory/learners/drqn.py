@@ -24,6 +24,7 @@ from repertory.kernels.recurrent import (
     count_recurrent_weights,
     count_window,
     count_window_gradient,
+    forest_shape,
     index_distinct,
     initial_recurrent_weights,
     recurrent_shape,
@@ -108,6 +109,8 @@ def scratch_layout(shape: RecurrentShape, batch_size: int, steps: int) -> np.dty
             ("online_starts", np.int64, (batch_size,)),
             ("target_starts", np.int64, (batch_size,)),
             ("places", np.int64, (observations,)),
+            ("online_forest", np.int64, forest_shape(batch_size, steps)),
+            ("target_forest", np.int64, forest_shape(batch_size, steps)),
             ("checksums", np.float64, (observations,)),
         ]
     )
@@ -139,7 +142,7 @@ def act(drqn: Arrays, observation: NDArray[np.float32]) -> int:
         for t in range(earlier):
             batch.inputs[t, k] = policy.recent[t, k]
         batch.inputs[earlier, k] = observation[k]
-    made = BatchOfWindows(steps, 1, steps, policy.in_order[:steps], policy.acting_start[:1])
+    made = BatchOfWindows(steps, 1, steps, policy.in_order[:steps], policy.acting_start, drqn.scratch[0].online_forest)
     window_forward(policy.weights, shape, batch, made)
     return argmax(batch.outputs, 0)
 
@@ -162,8 +165,12 @@ def compute_gradient(drqn: Arrays) -> None:
     for place in range(distinct):
         for k in range(shape.inputs):
             target.inputs[place, k] = online.inputs[place, k]
-    made = BatchOfWindows(distinct, rows, steps, scratch.places[: rows * steps], scratch.online_starts[:rows])
-    target_made = BatchOfWindows(distinct, rows, steps, scratch.places[rows:], scratch.target_starts[:rows])
+    made = BatchOfWindows(
+        distinct, rows, steps, scratch.places[: rows * steps], scratch.online_starts, scratch.online_forest
+    )
+    target_made = BatchOfWindows(
+        distinct, rows, steps, scratch.places[rows:], scratch.target_starts, scratch.target_forest
+    )
     window_forward(policy.weights, shape, online, made)
     window_forward(policy.target_weights, shape, target, target_made)
     temporal_differences(drqn, online.outputs, target.outputs, way_back.outputs)

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import kernel
+from repertory.kernels.lstm_cell import cell_forward
 from repertory.kernels.memory import layout
-from repertory.kernels.network import Matrix
+from repertory.kernels.network import Matrix, head
+from repertory.kernels.product import add_product
 from repertory.kernels.random import below
 from repertory.kernels.recurrent import (
     BatchOfWindows,
@@ -27,11 +29,12 @@ from repertory.kernels.recurrent import (
     count_window,
     count_window_gradient,
     embed,
+    forest_shape,
     index_distinct,
     initial_recurrent_weights,
+    recurrent_matrices,
     recurrent_shape,
     rows_view,
-    run_windows,
     window,
     window_backward,
     window_forward,
@@ -94,6 +97,10 @@ def policy_layout(shape: RecurrentShape, n_steps: int, steps: int) -> np.dtype[A
             ("judged", np.int64, ()),
             ("probabilities", np.float32, (n_steps, shape.outputs - 1)),
             ("embedding", np.float32, (observations, 4 * shape.units)),
+            # The windows that begin at each of the last `window` observations, as far as they have come.
+            ("open_hidden", np.float32, (steps, shape.units)),
+            ("open_cells", np.float32, (steps, shape.units)),
+            ("advanced", np.int64, ()),
         ]
     )
 
@@ -104,12 +111,16 @@ def scratch_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: 
         [
             *scratch_fields(count_recurrent_weights(shape), batch_size),
             ("embedding_dense", np.float32, (observations, shape.dense)),
+            ("open_gates", np.float32, (steps, 4 * shape.units)),
+            ("open_tanh_cells", np.float32, (1, shape.units)),
+            ("open_outputs", np.float32, (1, shape.outputs)),
             ("distinct", np.float32, (observations, shape.inputs)),
             ("distinct_count", np.int64, ()),
             ("place_of", np.int64, (observations,)),
             ("checksums", np.float64, (observations,)),
             ("places", np.int64, (batch_size * steps,)),
             ("starts", np.int64, (batch_size,)),
+            ("forest", np.int64, forest_shape(batch_size, steps)),
             ("room", np.float32, (count_window(shape, observations, batch_size, steps),)),
             ("way_back", np.float32, (count_window_gradient(shape, observations, batch_size, steps),)),
         ]
@@ -127,32 +138,66 @@ def begin_episode(prpo: Arrays) -> None:
     policy.collected = 0
     policy.embedded = 0
     policy.judged = 0
+    policy.advanced = -1
 
 
 @kernel
 def act(prpo: Arrays, observation: NDArray[np.float32]) -> int:
     """An action drawn from the policy after the last `window` observations."""
-    policy, scratch = prpo.policy[0], prpo.scratch[0]
-    shape = recurrent_shape(policy.shape)
-    actions = shape.outputs - 1
+    policy = prpo.policy[0]
+    actions = policy.shape[3] - 1
     if policy.episode < policy.random_first_steps:
         return below(policy.stream, actions)
-    here = policy.window - 1 + policy.collected
     note_observation(prpo, observation)
-    embedding = embed_up_to(prpo, here)
-    steps = min(policy.before + policy.collected, policy.window - 1) + 1
-    for t in range(steps):
-        scratch.places[t] = here - (steps - 1) + t
-    scratch.starts[0] = 0
-    batch = window(scratch.room, shape, 1, 1, steps)
-    run_windows(policy.weights, shape, embedding, batch, BatchOfWindows(1, 1, steps, scratch.places, scratch.starts))
-    softmax_in_place(batch.outputs, 0, actions)
+    outputs = look_back(prpo)
+    softmax_in_place(outputs, 0, actions)
     if policy.judged == policy.collected:  # what `evaluate` would find for this step
-        policy.values[policy.collected] = batch.outputs[0, actions]
+        policy.values[policy.collected] = outputs[0, actions]
         for a in range(actions):
-            policy.probabilities[policy.collected, a] = batch.outputs[0, a]
+            policy.probabilities[policy.collected, a] = outputs[0, a]
         policy.judged += 1
-    return sample(batch.outputs, 0, actions, policy.stream)
+    return sample(outputs, 0, actions, policy.stream)
+
+
+@kernel
+def look_back(prpo: Arrays) -> Matrix:
+    """The network's outputs after the last `window` observations.
+
+    A window is as many recurrent products of a single row as it has steps, each slower than the memory it reads. But
+    every observation stands in as many windows: advancing all of them by one step is a single product.
+    """
+    policy, scratch = prpo.policy[0], prpo.scratch[0]
+    shape = recurrent_shape(policy.shape)
+    _w1, _b1, _w, _r, _b, w3, b3 = recurrent_matrices(policy.weights, shape)
+    here = policy.window - 1 + policy.collected
+    begin = here - min(policy.before + policy.collected, policy.window - 1)
+    embed_up_to(prpo, here)
+    if policy.advanced != here:  # a new episode, new weights, or a step that was not acted on
+        for row in range(begin, here):
+            advance_windows(prpo, shape, row)
+    advance_windows(prpo, shape, here)
+    policy.advanced = here + 1
+    head(rows_view(policy.open_hidden, begin % policy.window, 1), w3, b3, scratch.open_outputs, 1)
+    return scratch.open_outputs
+
+
+@kernel
+def advance_windows(prpo: Arrays, shape: RecurrentShape, row: int) -> None:
+    """One step on, to the observation in `row`, where a window begins in the place of the oldest."""
+    policy, scratch = prpo.policy[0], prpo.scratch[0]
+    _w1, _b1, _w, r, _b, _w3, _b3 = recurrent_matrices(policy.weights, shape)
+    units, windows, new = shape.units, policy.window, row % policy.window
+    policy.open_hidden[new] = np.float32(0.0)
+    policy.open_cells[new] = np.float32(0.0)
+    for i in range(windows):
+        for j in range(4 * units):
+            scratch.open_gates[i, j] = policy.embedding[row, j]
+    add_product(scratch.open_gates, 4 * units, policy.open_hidden, units, 1, r, 4 * units, windows, 4 * units, units)
+    for i in range(windows):
+        cell_forward(
+            scratch.open_gates, i * 4 * units, policy.open_cells, i * units, i * units,
+            scratch.open_tanh_cells, 0, policy.open_hidden, i * units, units,
+        )  # fmt: skip
 
 
 @kernel
@@ -168,7 +213,7 @@ def note_observation(prpo: Arrays, observation: NDArray[np.float32]) -> None:
 
 
 @kernel
-def embed_up_to(prpo: Arrays, last: int) -> Matrix:
+def embed_up_to(prpo: Arrays, last: int) -> None:
     """What the observations up to row `last` bring to the gates, computed once each between two updates."""
     policy = prpo.policy[0]
     first, count = policy.embedded, last + 1 - policy.embedded
@@ -176,7 +221,6 @@ def embed_up_to(prpo: Arrays, last: int) -> Matrix:
         inputs, gates = rows_view(policy.observations, first, count), rows_view(policy.embedding, first, count)
         embed(policy.weights, recurrent_shape(policy.shape), inputs, prpo.scratch[0].embedding_dense, gates, count)
         policy.embedded = last + 1
-    return policy.embedding
 
 
 @kernel
@@ -229,7 +273,7 @@ def evaluate(prpo: Arrays, ended: bool) -> None:
         load_observations(prpo, batch)
         for i in range(rows):
             place_window(prpo, first + i, rows, i)
-        made = BatchOfWindows(n, rows, policy.window, scratch.places, scratch.starts)
+        made = BatchOfWindows(n, rows, policy.window, scratch.places, scratch.starts, scratch.forest)
         window_forward(policy.weights, shape, batch, made)
         for i in range(rows):
             policy.values[first + i] = batch.outputs[i, actions]
@@ -251,7 +295,7 @@ def compute_gradient(prpo: Arrays, first: int, rows: int) -> None:
     for i in range(rows):
         place_window(prpo, policy.order[first + i], rows, i)
     gather_batch(prpo, first, rows)
-    made = BatchOfWindows(n, rows, steps, scratch.places, scratch.starts)
+    made = BatchOfWindows(n, rows, steps, scratch.places, scratch.starts, scratch.forest)
     window_forward(policy.weights, shape, batch, made)
     differentiate_loss(prpo, batch.outputs, rows, way_back.outputs)
     window_backward(policy.weights, shape, batch, made, way_back, scratch.gradient)
@@ -301,6 +345,7 @@ def move_on(prpo: Arrays, steps: int) -> None:
     policy.before = min(policy.before + steps, policy.window - 1)
     policy.embedded = 0
     policy.judged = 0
+    policy.advanced = -1
 
 
 # ---------------------------------------------------------------------------------------------------- face
@@ -327,6 +372,7 @@ class PRPOLearner(PPOLearner):
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         super().load_state_dict(state)
         self.policy["embedded"] = self.policy["judged"] = 0  # found with other weights
+        self.policy["advanced"] = -1
 
     def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of the actions and, last, the value, after each window: (windows, steps, features)."""

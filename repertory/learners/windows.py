@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.kernels.recurrent import BatchOfWindows, RecurrentShape, count_window, window, window_forward
+from repertory.kernels.recurrent import (
+    BatchOfWindows,
+    RecurrentShape,
+    count_window,
+    forest_shape,
+    window,
+    window_forward,
+)
 
 
 def window_outputs(
@@ -19,5 +26,6 @@ def window_outputs(
     n = rows * steps
     batch = window(np.zeros(count_window(shape, n, rows, steps), np.float32), shape, n, rows, steps)
     batch.inputs[:] = windows.transpose(1, 0, 2).reshape(n, inputs)
-    window_forward(weights, shape, batch, BatchOfWindows(n, rows, steps, np.arange(n), np.zeros(rows, np.int64)))
+    starts, forest = np.zeros(rows, np.int64), np.zeros(forest_shape(rows, steps), np.int64)
+    window_forward(weights, shape, batch, BatchOfWindows(n, rows, steps, np.arange(n), starts, forest))
     return batch.outputs

@@ -257,19 +257,19 @@ function timeSection() {
   if (!data.time.length) return;
   const days = data.time.some((row) => row["published days per run"]);
   const minutes = (seconds) => number(seconds / 60, 3);
-  const rows = data.time.map((row) => [row.learner, row.runs, number(row.steps), number(row["core hours"], 3), number(row["wall-clock hours"], 3),
+  const rows = data.time.map((row) => [row.learner, row.runs, number(row.steps / 1e6), number(row["core hours"], 3), number(row["wall-clock hours"], 3),
     minutes(row["mean run seconds"]), minutes(row["longest run seconds"]), number(Math.round(row["steps per core second"]))]
     .concat(days ? [row["published days per run"], number(Math.round(row["times faster"]))] : [], [row.source]));
   section("time", "Time used", [note("Of finished runs, one core each; wall-clock hours are of all runs one after another. 'from speed': not measured over "
-    + "the whole run, but worked out from its speed."), table(["learner", "runs", "steps", "core-hours", "wall-clock hours", "minutes a run, mean", "most",
-    "steps/s per core"].concat(days ? ["the paper's days a run", "times faster"] : [], ["how known"]), rows)]);
+    + "the whole run, but worked out from its speed."), table(["learner", "runs", "million steps", "core-hours", "wall-clock hours", "minutes a run", "most",
+    "steps/s per core"].concat(days ? ["paper, days a run", "times faster"] : [], ["known"]), rows)]);
 }
 
 function claimsSection() {
   if (!data.claims || !data.claims.length) return;
   const marks = { "reproduced": "✓ reproduced", "not reproduced": "✗ not reproduced", "not yet decidable": "· not yet decidable" };
-  const rows = data.claims.map((claim) => [(marks[claim.verdict] || claim.verdict) + (claim.certainty ? ", " + claim.certainty : ""),
-    claim.claim, claim.figures]);
+  const rows = data.claims.map((claim) => [element("td", [marks[claim.verdict] || claim.verdict].concat(claim.certainty
+    ? [element("br"), element("small", claim.certainty)] : [])), claim.claim, claim.figures]);
   const count = (state) => data.claims.filter((claim) => claim.verdict === state).length;
   section("claims", "The paper's claims", [note(count("reproduced") + " reproduced, " + count("not reproduced") + " not reproduced, "
     + count("not yet decidable") + " not yet decidable with the runs at hand. With fewer runs than the paper's, a verdict is clear if the mean "
