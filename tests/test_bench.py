@@ -16,9 +16,15 @@ from PIL import Image
 from rich.console import Console
 
 import repertory
-from repertory.benchmarks import measure, plain_c, rows, threads
+from repertory.benchmarks import measure, plain_c, pocman_drqn, rows, threads
 from repertory.benchmarks.chart import draw_chart
-from repertory.benchmarks.flops import flops_of_backward, flops_of_dqn_step, flops_of_drqn_update, flops_of_forward
+from repertory.benchmarks.flops import (
+    SharedWindows,
+    flops_of_backward,
+    flops_of_dqn_step,
+    flops_of_drqn_update,
+    flops_of_forward,
+)
 from repertory.benchmarks.memory import megabytes_of
 from repertory.benchmarks.result import AT_LEAST, AT_MOST, Measured, NotMeasured, Result, Row, Side, Target, run_row
 from repertory.benchmarks.scaling import Size, domain_of, living
@@ -219,10 +225,22 @@ def test_flops_count_the_products_that_numpy_would_do() -> None:
 
 
 def test_flops_of_drqn_in_closed_form() -> None:
-    settings = repertory.DRQN(net_arch=(3, 2), batch_size=2, window=4)
-    embedding = 2 * 8 * (11 * 3 + 3 * 8)
-    recurrent = 2 * 2 * 3 * 2 * 8
-    assert flops_of_drqn_update(settings, 11, 5, observations=8) == 4 * (embedding + recurrent + 2 * 2 * 2 * 5)
+    settings, batch = repertory.DRQN(net_arch=(3, 2), batch_size=2, window=4), SharedWindows(8, 6, 5)
+    forward = 2 * 8 * (11 * 3 + 3 * 8)
+    backward = 2 * 8 * (11 * 3 + 2 * 3 * 8)
+    recurrent = 2 * 2 * 8 * (3 * 6 + 5)
+    head = 4 * 2 * 2 * 2 * 5
+    assert flops_of_drqn_update(settings, 11, 5, batch) == 2 * forward + backward + recurrent + head
+
+
+def test_windows_share_no_more_than_there_is() -> None:
+    settings, learner = pocman_drqn.SETTINGS, measure.build("pocman18", pocman_drqn.SETTINGS)
+    measure.training("pocman18", pocman_drqn.TASK, learner, 1, warm_up=settings.learning_starts + 100)
+    batch = pocman_drqn.shared_windows(learner)
+    most = settings.batch_size * (settings.window - 1)
+    assert settings.batch_size <= batch.online_steps <= most
+    assert settings.batch_size <= batch.target_steps <= most
+    assert 1 < batch.observations <= settings.batch_size * (settings.window + 1)
 
 
 def test_a_lifetime_goes_on_turn_by_turn_on_full_memories(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,15 @@
 
 Only the products of layers are counted, a multiplication and an addition for each weight and row: no biases,
 activation functions, optimiser steps or copies. What an implementation computes beyond that, or spares, changes its
-time but not the count, so work done per second compares implementations.
+time but not the count, so work done per second compares implementations. The one exception are the windows of DRQN:
+how many of their products are equal, and done once, depends on what was drawn.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from repertory.learners.dqn import DQN
 from repertory.learners.drqn import DRQN
@@ -36,13 +38,22 @@ def flops_of_dqn_step(settings: DQN, inputs: int, actions: int) -> float:
     return acting + update / settings.train_freq
 
 
-def flops_of_drqn_update(settings: DRQN, inputs: int, actions: int, observations: int) -> float:
-    """Of one update: forward through both networks, backward as much as two forwards.
+class SharedWindows(NamedTuple):
+    """What a batch of windows comes down to where equal ones are computed once."""
 
-    `observations` go through the input layers; every step of every window but the first has a recurrent product.
-    """
+    observations: int
+    """That go through the input layers of each network."""
+    online_steps: int
+    """With a recurrent product, in the network that learns: all but the first of a window, the zero state's."""
+    target_steps: int
+    """The same in the target network."""
+
+
+def flops_of_drqn_update(settings: DRQN, inputs: int, actions: int, batch: SharedWindows) -> int:
+    """Of one update: forward through both networks and back through one, in the products that are really done."""
     dense, units = settings.net_arch
-    rows, steps = settings.batch_size, settings.window
-    embedding = 2.0 * observations * (inputs * dense + dense * 4 * units)
-    recurrent = 2.0 * rows * (steps - 1) * units * 4 * units
-    return 4 * (embedding + recurrent + 2.0 * rows * units * actions)
+    embedding, head, gates = (inputs, dense, 4 * units), (units, actions), 2 * units * 4 * units
+    recurrent = gates * (3 * batch.online_steps + batch.target_steps)
+    layers = batch.observations * (2 * flops_of_forward(embedding) + flops_of_backward(embedding))
+    # Unlike observations, the hidden states that the head looks at ask for their gradient.
+    return layers + recurrent + settings.batch_size * 4 * flops_of_forward(head)

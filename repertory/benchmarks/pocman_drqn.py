@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from repertory import DRQN, domain
-from repertory.benchmarks.flops import flops_of_drqn_update
+from repertory.benchmarks.flops import SharedWindows, flops_of_drqn_update
 from repertory.benchmarks.measure import Contender, build, torch_on_one_thread, training
+from repertory.kernels.recurrent import _FIRST
 from repertory.learners import drqn
 from repertory.learners.drqn import DRQNLearner
 
@@ -33,14 +35,20 @@ def repertory_drqn_updates(updates: int = 200) -> Contender:
     def work() -> float:
         for _ in range(updates):
             drqn.compute_gradient(learner.arrays)
-        return updates * flops_of_drqn_update(SETTINGS, INPUTS, ACTIONS, distinct_observations(learner))
+        return updates * flops_of_drqn_update(SETTINGS, INPUTS, ACTIONS, shared_windows(learner))
 
     return work
 
 
-def distinct_observations(learner: DRQNLearner) -> int:
-    """Of the last batch. Equal observations share their input products, and only products that are done count."""
-    return int(learner.scratch["places"].max()) + 1
+def shared_windows(learner: DRQNLearner) -> SharedWindows:
+    """Of the last batch: equal observations share their input products, windows that begin alike their first steps."""
+
+    def steps_past_first(forest: NDArray[np.int64]) -> int:
+        return int(forest[_FIRST, SETTINGS.window] - forest[_FIRST, 1])
+
+    scratch = learner.scratch
+    forests = (steps_past_first(scratch[f"{network}_forest"]) for network in ("online", "target"))
+    return SharedWindows(int(scratch["places"].max()) + 1, *forests)
 
 
 def torch_drqn() -> Contender:

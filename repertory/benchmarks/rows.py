@@ -59,7 +59,7 @@ ROWS = (
         "POcman DRQN updates, share of peak",
         "%",
         at_least(0.45),
-        share_of_peak(pocman_drqn.repertory_drqn_updates, "products of equal observations are done, and count, once"),
+        share_of_peak(pocman_drqn.repertory_drqn_updates, "products of equal windows are done, and count, once"),
     ),
     Row(
         "POcman PRPO / sb3-contrib",
