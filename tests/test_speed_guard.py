@@ -53,8 +53,9 @@ def test_the_guard_notices_half_the_speed() -> None:
 
 # ---------------------------------------------------------------------------------------------- instructions
 
-MOST_INSTRUCTIONS = 1.5
-"""Of ours over the C program's, when both are compiled for the same instructions."""
+MOST_INSTRUCTIONS = 0.7
+"""Ours over the C program's, both compiled for the same processor: 44,300 over 78,200 a step when this was written, and
+63,900 before views, products and draws were made cheap, which would fail here."""
 COUNT = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
 # valgrind knows no AVX-512, so both are built for a processor without it.
 SAME_PROCESSOR = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2,+fma,+bmi,+bmi2,+popcnt"}
