@@ -34,6 +34,7 @@ from repertory.kernels.recurrent import (
 )
 from repertory.learners import drqn, prpo
 from repertory.learners.face import memory_of
+from repertory.learners.random import RandomLearner
 
 SPACES = (TwoValued(0.0, 1.0, 11, whole_rewards=True), gymnasium.spaces.Discrete(5))
 
@@ -326,6 +327,8 @@ def test_policies_of_a_kind_share_their_scratch_space_and_a_copy_does_too() -> N
     one, other, wider = (repertory.DRQN(net_arch=arch)(*SPACES, 1) for arch in ((80, 80), (80, 80), (80, 96)))
     assert one.arrays.scratch is other.arrays.scratch
     assert one.arrays.scratch is not wider.arrays.scratch
+    plain = RandomLearner(*SPACES, 1)  # has none, and can be copied too
+    assert memory_of(copy.deepcopy(plain)) == memory_of(pickle.loads(pickle.dumps(plain))) == memory_of(plain)
     assert copy.deepcopy(one).arrays.scratch is pickle.loads(pickle.dumps(one)).arrays.scratch is one.arrays.scratch
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from repertory import DRQN, domain
 from repertory.benchmarks.flops import SharedWindows, flops_of_drqn_update
 from repertory.benchmarks.measure import Contender, build, torch_on_one_thread, training
-from repertory.kernels.recurrent import _FIRST
+from repertory.kernels.recurrent import recurrent_rows
 from repertory.learners import drqn
 from repertory.learners.drqn import DRQNLearner
 
@@ -42,13 +41,9 @@ def repertory_drqn_updates(updates: int = 200) -> Contender:
 
 def shared_windows(learner: DRQNLearner) -> SharedWindows:
     """Of the last batch: equal observations share their input products, windows that begin alike their first steps."""
-
-    def steps_past_first(forest: NDArray[np.int64]) -> int:
-        return int(forest[_FIRST, SETTINGS.window] - forest[_FIRST, 1])
-
     scratch = learner.scratch
-    forests = (steps_past_first(scratch[f"{network}_forest"]) for network in ("online", "target"))
-    return SharedWindows(int(scratch["places"].max()) + 1, *forests)
+    rows = (recurrent_rows(scratch[f"{network}_forest"], SETTINGS.window) for network in ("online", "target"))
+    return SharedWindows(int(scratch["places"].max()) + 1, *rows)
 
 
 def torch_drqn() -> Contender:

@@ -95,6 +95,11 @@ def forest_shape(rows: int, steps: int) -> tuple[int, int]:
     return 4, rows * steps + 1
 
 
+def recurrent_rows(forest: NDArray[np.int64], steps: int) -> int:
+    """How many nodes of a planted forest went through the recurrent product: all but those of the first step."""
+    return int(forest[_FIRST, steps] - forest[_FIRST, 1])
+
+
 def count_recurrent_weights(shape: RecurrentShape) -> int:
     n0, n1, u, n3 = shape
     return n0 * n1 + n1 + n1 * 4 * u + u * 4 * u + 4 * u + u * n3 + n3

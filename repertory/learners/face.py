@@ -20,8 +20,8 @@ from repertory.learners.spaces import encoder
 
 
 class CompiledPolicy:
-    """The face of a policy whose state is a NamedTuple `arrays`: the structured element `policy`, another one,
-    `scratch`, which all policies of the kind share, and what else the learner needs."""
+    """The face of a policy whose state is a NamedTuple `arrays`: the structured element `policy` and what else the
+    learner needs. If there is another element, `scratch`, all policies of the kind share it."""
 
     kernels: ClassVar[LearnerKernels]
     state_fields: ClassVar[tuple[str, ...]]
@@ -102,11 +102,14 @@ class CompiledPolicy:
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name != "handle"}
-        return state | {"arrays": self.arrays._replace(scratch=self.arrays.scratch.dtype)}
+        if _has_scratch(self.arrays):  # only its kind: the copy will share what is there already
+            state["arrays"] = self.arrays._replace(scratch=self.arrays.scratch.dtype)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.arrays = self.arrays._replace(scratch=shared_scratch(self.arrays.scratch))
+        if _has_scratch(self.arrays):
+            self.arrays = self.arrays._replace(scratch=shared_scratch(self.arrays.scratch))
         self.handle = pack(self.arrays)
 
 
@@ -120,8 +123,13 @@ def restore(target: NDArray[Any], source: NDArray[Any], name: str) -> None:
 def memory_of(learner: Any) -> int:
     """Bytes that one more policy takes: its own arrays if it is compiled, else what it would save."""
     if isinstance(learner, CompiledPolicy):
-        return _bytes_in(learner.arrays._replace(scratch=None))
+        arrays = learner.arrays
+        return _bytes_in(arrays._replace(scratch=None) if _has_scratch(arrays) else arrays)
     return _bytes_in(tuple(learner.state_dict().values()))
+
+
+def _has_scratch(arrays: Any) -> bool:
+    return "scratch" in arrays._fields
 
 
 def _bytes_in(arrays: Any) -> int:
