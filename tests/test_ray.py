@@ -25,7 +25,8 @@ from tests.waiting import wait_until
 
 ray = pytest.importorskip("ray")
 
-SWEEP = Sweep("cartpole27", scale=0.01, blocks=1000)
+SWEEP = Sweep("cartpole27", scale=0.01, blocks=4000)
+"""Some seconds a run: long enough to lose a node in the middle of it."""
 COMMAND = [sys.executable, "-c", "from repertory.cli import main; main()", "reproduce"]
 
 
