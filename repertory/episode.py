@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.domains.domain import Domain, TaskKernels
+from repertory.domains.domain import CompiledTasks, Domain, TaskKernels
 from repertory.errors import EpisodeFault, UsageError
 from repertory.kernels.compile import kernel
 from repertory.kernels.handle import pack, unpack
@@ -39,6 +39,25 @@ class Stage(NamedTuple):
     next_observation: NDArray[np.float32]
 
 
+def new_stage(tasks: CompiledTasks) -> Any:
+    """A handle on a stage of its own."""
+    observation, next_observation = (np.zeros(tasks.observation_size, np.float32) for _ in range(2))
+    return pack(Stage(tasks.new_state(), new_stream(0), observation, next_observation))
+
+
+def policy_sizes(domain: Domain, tasks: CompiledTasks) -> tuple[int, int]:
+    """Features and actions that a policy must be built for. Compiled code does not look whether an index fits, so
+    whoever calls it looks first."""
+    return tasks.observation_size, int(getattr(domain.action_space, "n", 0))
+
+
+def misfit(learner: CompiledLearner, sizes: tuple[int, int], name: str) -> UsageError:
+    return UsageError(
+        f"a policy built for {learner.inputs} features and {learner.actions} actions cannot play "
+        f"{name}, which has {sizes[0]} and {sizes[1]}"
+    )
+
+
 class EpisodePlayer:
     """Plays episodes of a domain's tasks. Keeps one environment per task, made when first needed.
 
@@ -50,14 +69,8 @@ class EpisodePlayer:
         self._envs: dict[int, gymnasium.Env] = {}
         self._tasks = domain.compiled if compiled else None
         if self._tasks is not None:
-            stage = Stage(
-                state=self._tasks.new_state(),
-                stream=new_stream(0),
-                observation=np.zeros(self._tasks.observation_size, np.float32),
-                next_observation=np.zeros(self._tasks.observation_size, np.float32),
-            )
-            self._stage = pack(stage)
-            self._sizes = (self._tasks.observation_size, int(getattr(domain.action_space, "n", 0)))
+            self._stage = new_stage(self._tasks)
+            self._sizes = policy_sizes(domain, self._tasks)
             self._params = [pack(params) for params in self._tasks.params]
 
     def play(self, task: int, learner: Learner, seed: int) -> Outcome:
@@ -67,7 +80,7 @@ class EpisodePlayer:
                 begin_task(task)
         if self._tasks is not None and is_compiled(learner):
             if (learner.inputs, learner.actions) != self._sizes:
-                raise self._misfit(learner)
+                raise misfit(learner, self._sizes, self._domain.name)
             run_episode = compiled_episode(self._tasks.kernels, learner.kernels)
             return Outcome(*run_episode(self._params[task], self._stage, learner.handle, seed))
         if task not in self._envs:
@@ -76,14 +89,6 @@ class EpisodePlayer:
                 self._domain.check_spaces(task, env)
             self._envs[task] = env
         return plain_episode(self._envs[task], learner, seed)
-
-    def _misfit(self, learner: CompiledLearner) -> UsageError:
-        """Compiled code does not look whether an index fits, so `play` looks first."""
-        features, actions = self._sizes
-        return UsageError(
-            f"a policy built for {learner.inputs} features and {learner.actions} actions cannot play "
-            f"{self._domain.name}, which has {features} and {actions}"
-        )
 
     def close(self) -> None:
         for env in self._envs.values():

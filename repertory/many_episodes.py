@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.domains.domain import Domain, TaskKernels
-from repertory.episode import Stage, compiled_episode
+from repertory.episode import compiled_episode, misfit, new_stage, policy_sizes
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
 from repertory.kernels.handle import pack
-from repertory.kernels.random import new_stream
 from repertory.learners.protocol import CompiledLearner, LearnerKernels
 
 NO_END = np.iinfo(np.int64).max
@@ -42,24 +41,14 @@ class ManyEpisodes:
             raise UsageError(f"task {task} of {domain.name} does not exist; valid: 0 to {domain.n_tasks - 1}")
         self._kernels = tasks.kernels
         self._params = pack(tasks.params[task])
-        self._stage = pack(
-            Stage(
-                state=tasks.new_state(),
-                stream=new_stream(0),
-                observation=np.zeros(tasks.observation_size, np.float32),
-                next_observation=np.zeros(tasks.observation_size, np.float32),
-            )
-        )
-        self._sizes = (tasks.observation_size, int(getattr(domain.action_space, "n", 0)))
+        self._stage = new_stage(tasks)
+        self._sizes = policy_sizes(domain, tasks)
         self._name = domain.name
 
     def play(self, learner: CompiledLearner, seeds: NDArray[np.int64], at_least: int | None = None) -> Outcomes:
         """An episode for each seed or, with `at_least`, only until so many steps have been lived in all."""
-        if (learner.inputs, learner.actions) != self._sizes:  # compiled code does not look whether an index fits
-            raise UsageError(
-                f"a policy built for {learner.inputs} features and {learner.actions} actions cannot play "
-                f"{self._name}, which has {self._sizes[0]} and {self._sizes[1]}"
-            )
+        if (learner.inputs, learner.actions) != self._sizes:
+            raise misfit(learner, self._sizes, self._name)
         seeds = np.ascontiguousarray(seeds, np.int64)
         outcomes = Outcomes(np.zeros(seeds.size, np.int64), np.zeros(seeds.size))
         run_episodes = compiled_episodes(self._kernels, learner.kernels)
