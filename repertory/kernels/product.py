@@ -44,101 +44,23 @@ _ZEROS = ir.Constant(VECTOR, [0.0] * LANES)
 Array = NDArray[np.float32]
 
 
-@kernel
-def _product(
-    c: Array,
-    c_stride: int,
-    begins: int,
-    bias: Array,
-    lowest: np.float32,
-    a: Array,
-    a_row: int,
-    a_step: int,
-    b: Array,
-    b_stride: int,
-    rows: int,
-    columns: int,
-    steps: int,
-) -> None:
-    """c = max(first + a b, lowest), where `begins` says what is first: zero, c itself or a bias of the columns.
+def _make_strip(rows: int) -> Any:
+    """A few whole rows of a product, in blocks as wide as there are registers for and then of single vectors."""
 
-    One kernel for all of them: each copy of the blocks below takes seconds to compile.
-    """
-    wide = columns - columns % WIDE
-    whole = columns - columns % LANES
-    i = 0
-    while i < rows:
-        c_at, a_at = i * c_stride, i * a_row
-        if rows - i >= 4:
-            for j in range(0, wide, WIDE):
-                _block(
-                    4,
-                    BLOCKVECTORS,
-                    c,
-                    c_at + j,
-                    c_stride,
-                    begins,
-                    bias,
-                    lowest,
-                    a,
-                    a_at,
-                    a_row,
-                    a_step,
-                    b,
-                    j,
-                    b_stride,
-                    steps,
-                )
-            for j in range(wide, whole, LANES):
-                _block(4, 1, c, c_at + j, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, j, b_stride, steps)
-            done = 4
-        elif rows - i >= 2:
-            for j in range(0, wide, WIDE):
-                _block(
-                    2,
-                    BLOCKVECTORS,
-                    c,
-                    c_at + j,
-                    c_stride,
-                    begins,
-                    bias,
-                    lowest,
-                    a,
-                    a_at,
-                    a_row,
-                    a_step,
-                    b,
-                    j,
-                    b_stride,
-                    steps,
-                )
-            for j in range(wide, whole, LANES):
-                _block(2, 1, c, c_at + j, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, j, b_stride, steps)
-            done = 2
-        else:
-            for j in range(0, wide, WIDE):
-                _block(
-                    1,
-                    BLOCKVECTORS,
-                    c,
-                    c_at + j,
-                    c_stride,
-                    begins,
-                    bias,
-                    lowest,
-                    a,
-                    a_at,
-                    a_row,
-                    a_step,
-                    b,
-                    j,
-                    b_stride,
-                    steps,
-                )
-            for j in range(wide, whole, LANES):
-                _block(1, 1, c, c_at + j, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, j, b_stride, steps)
-            done = 1
-        for r in range(done):
+    @inlined
+    def strip(
+        c: Array, c_at: int, c_stride: int, begins: int, bias: Array, lowest: np.float32,
+        a: Array, a_at: int, a_row: int, a_step: int, b: Array, b_stride: int, columns: int, steps: int,
+    ) -> None:  # fmt: skip
+        wide, whole = columns - columns % WIDE, columns - columns % LANES
+        for j in range(0, wide, WIDE):
+            _block(
+                rows, BLOCKVECTORS, c, c_at + j, c_stride, begins, bias, lowest,
+                a, a_at, a_row, a_step, b, j, b_stride, steps,
+            )  # fmt: skip
+        for j in range(wide, whole, LANES):
+            _block(rows, 1, c, c_at + j, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, j, b_stride, steps)
+        for r in range(rows):
             for j in range(whole, columns):
                 total = _ZERO
                 if begins == FROM_C:
@@ -148,7 +70,34 @@ def _product(
                 for k in range(steps):
                     total = fused(a.flat[a_at + r * a_row + k * a_step], b.flat[k * b_stride + j], total)
                 c.flat[c_at + r * c_stride + j] = lowest if total < lowest else total
-        i += done
+
+    return strip
+
+
+_four_rows, _two_rows, _one_row = _make_strip(4), _make_strip(2), _make_strip(1)
+
+
+@kernel
+def _product(
+    c: Array, c_stride: int, begins: int, bias: Array, lowest: np.float32,
+    a: Array, a_row: int, a_step: int, b: Array, b_stride: int, rows: int, columns: int, steps: int,
+) -> None:  # fmt: skip
+    """c = max(first + a b, lowest), where `begins` says what is first: zero, c itself or a bias of the columns.
+
+    One kernel for all of them: each copy of the blocks takes seconds to compile.
+    """
+    i = 0
+    while i < rows:
+        c_at, a_at = i * c_stride, i * a_row
+        if rows - i >= 4:
+            _four_rows(c, c_at, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, b_stride, columns, steps)
+            i += 4
+        elif rows - i >= 2:
+            _two_rows(c, c_at, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, b_stride, columns, steps)
+            i += 2
+        else:
+            _one_row(c, c_at, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, b_stride, columns, steps)
+            i += 1
 
 
 @inlined
