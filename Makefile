@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # One thread per process: these networks are too small to share, and results must not depend on the machine.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+# Tests of one file stay together: they share what its fixtures made.
+TWO_WORKERS := --numprocesses 2 --dist loadfile
 
 .PHONY: help install demo test test-slow lint format bench docs clean
 
@@ -33,10 +35,10 @@ demo: $(VENV)/.installed ## live a short lifetime of AdaptiveDQN9P on the 27-tas
 		--blocks 150 --block-steps 20000 --set learner.learning_starts=5000 --out runs/demo
 
 test: $(VENV)/.installed-test ## run the tests (under ten minutes on two cores)
-	$(ONE_THREAD) $(BIN)/python -m pytest -m "not slow"
+	$(ONE_THREAD) $(BIN)/python -m pytest -m "not slow" $(TWO_WORKERS)
 
 test-slow: $(VENV)/.installed-test ## run the long tests as well
-	$(ONE_THREAD) $(BIN)/python -m pytest
+	$(ONE_THREAD) $(BIN)/python -m pytest $(TWO_WORKERS)
 
 lint: $(VENV)/.installed-lint ## ruff and mypy
 	$(BIN)/ruff check .

@@ -8,10 +8,16 @@ import sys
 import textwrap
 from pathlib import Path
 
+import cloudpickle
+import numba
+import numpy as np
 import pytest
 
+from repertory.kernels.compile import kernel
+
 MODULE = """
-from repertory.kernels.compile import fingerprint, kernel
+from repertory.kernels.cache import fingerprint
+from repertory.kernels.compile import kernel
 {scale}
 @kernel
 def inner(x):
@@ -37,10 +43,10 @@ def run_module(folder: Path, body: str, scale: str = "") -> tuple[float, int, st
     return run_file(module)
 
 
-def run_file(module: Path) -> tuple[float, int, str]:
+def run_file(module: Path, *arguments: str) -> tuple[float, int, str]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(module.parent / "cache")}
     output = subprocess.run(
-        [sys.executable, str(module)], env=environment, check=True, capture_output=True, text=True
+        [sys.executable, str(module), *arguments], env=environment, check=True, capture_output=True, text=True
     ).stdout.split()
     return float(output[0]), int(output[1]), output[2]
 
@@ -100,3 +106,86 @@ def test_a_damaged_cache_file_costs_a_compilation_only(tmp_path: Path) -> None:
         for file in (tmp_path / "cache").iterdir():
             file.write_bytes(damage(file.read_bytes()))
         assert run_module(tmp_path, "x * 2.0")[:2] == (7.0, 0)
+
+
+@kernel
+def root_of(x: float) -> float:
+    if x < 0.0:
+        raise ValueError("no root of a negative number")
+    return x**0.5
+
+
+@kernel
+def sum_of_roots(values: np.ndarray) -> float:
+    total = 0.0
+    for value in values:
+        total += root_of(value)
+    return total
+
+
+@kernel
+def mean_of_roots(values: np.ndarray) -> float:
+    return sum_of_roots(values) / len(values)
+
+
+def test_a_kernel_called_by_kernels_is_compiled_as_part_of_them_and_for_python_only_when_python_calls_it() -> None:
+    values = np.array([1.0, 4.0, 9.0])
+    assert mean_of_roots(values) == 2.0
+    assert not sum_of_roots.overloads
+    assert sum_of_roots(values) == 6.0
+    assert root_of(16.0) == 4.0
+    assert [len(each.overloads) for each in (mean_of_roots, sum_of_roots, root_of)] == [1, 1, 1]
+    assert mean_of_roots(values.astype(np.float32)) == 2.0, "another signature, after its parts were called from Python"
+
+
+def test_an_error_raised_in_a_part_keeps_its_message() -> None:
+    with pytest.raises(ValueError, match="no root of a negative number"):
+        mean_of_roots(np.array([1.0, -1.0]))
+
+
+def test_numbas_own_functions_call_kernels_and_are_called_by_them() -> None:
+    @numba.njit
+    def twice_the_mean(values: np.ndarray) -> float:
+        return 2.0 * mean_of_roots(values)
+
+    @kernel
+    def one_more(values: np.ndarray) -> float:
+        return twice_the_mean(values) + 1.0
+
+    values = np.array([4.0, 16.0])
+    assert one_more(values) == 7.0
+    assert twice_the_mean(values) == 6.0
+
+
+def test_a_kernel_survives_pickling() -> None:
+    assert cloudpickle.loads(cloudpickle.dumps(root_of))(25.0) == 5.0
+
+
+PARTS_MODULE = """
+from repertory.kernels.cache import cache_folder
+from repertory.kernels.compile import kernel
+
+@kernel
+def inner(x):
+    return x * 2.0
+
+@kernel
+def first(x):
+    return inner(x) + 1.0
+
+@kernel
+def second(x):
+    return inner(x) - 1.0
+
+if __name__ == "__main__":
+    import sys
+    value = {"first": first, "second": second}[sys.argv[1]](3.0)
+    print(value, sum(inner._part.stats.cache_hits.values()), sum(1 for _ in cache_folder().glob("inner-*")))
+"""
+
+
+def test_a_part_translated_once_serves_another_process(tmp_path: Path) -> None:
+    module = tmp_path / "parts.py"
+    module.write_text(PARTS_MODULE)
+    assert run_file(module, "first") == (7.0, 0, "1")
+    assert run_file(module, "second") == (5.0, 1, "1")
