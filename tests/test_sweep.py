@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +21,7 @@ from repertory.experiments.folder import RunFolder
 from repertory.experiments.job import Job, run_job
 from repertory.experiments.local_engine import LocalEngine
 from repertory.experiments.results import read_results
-from repertory.experiments.status import DIVERGED, FINISHED, STOPPED, read_status
+from repertory.experiments.status import DIVERGED, FINISHED, INTERRUPTED, LIVING, STOPPED, Status, read_status
 from repertory.experiments.sweep import Sweep, claim, live_sweep, make_engine, read_sweep
 from repertory.report.sweep_table import SweepDisplay, print_scores
 from tests.waiting import wait_until
@@ -188,3 +190,21 @@ def test_a_worker_that_dies_at_once_is_told(tmp_path: Path, monkeypatch: pytest.
     (status,) = standing.values()
     assert status.state == STOPPED
     assert "ended with status 1, 3 times" in status.message
+
+
+@pytest.mark.parametrize(
+    ("state", "age", "speed"), [(LIVING, 0.0, "5,000"), (LIVING, 3_600.0, "0"), (INTERRUPTED, 0.0, "0")]
+)
+def test_what_was_lived_counts_whether_or_not_the_run_is_moving(
+    state: str, age: float, speed: str, tmp_path: Path
+) -> None:
+    """A run that stands still (a paused process, a machine that sleeps) keeps its share of the steps."""
+    half_way = job(tmp_path, "half way", blocks=8)
+    Path(half_way.folder).mkdir(parents=True)
+    status = Status(state, blocks=4.0, steps_per_second=5_000.0, time=time.time() - age)
+    (Path(half_way.folder) / "status.json").write_text(json.dumps(asdict(status)))
+    printed = io.StringIO()
+    display = SweepDisplay(Console(file=printed, width=200))
+    display.begin([half_way], {}, 1)
+    display.tick()
+    assert f"50.0% of the steps, {speed} steps/s" in printed.getvalue()

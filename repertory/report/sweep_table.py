@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.console import Console, Group
@@ -22,7 +22,7 @@ REFRESH = 1.0
 LINE_EVERY = 60.0
 """Seconds between lines where there is no terminal."""
 STALE = 30.0
-"""A run that has said nothing for so many seconds is not living."""
+"""A run that has said nothing for so many seconds stands still."""
 
 
 @dataclass
@@ -84,9 +84,9 @@ class SweepDisplay:
         for job in self._jobs:
             status = self._ends.get(job.folder)
             if status is None:
-                said = job.status()
-                is_living = said is not None and said.state == LIVING and time.time() - said.time < STALE
-                status = said if is_living else None
+                status = job.status()
+                if status is not None and (status.state != LIVING or time.time() - status.time >= STALE):
+                    status = replace(status, state=LIVING, steps_per_second=0.0)  # to go on, or standing still
             found.append(status)
         return found
 
@@ -126,9 +126,9 @@ class SweepDisplay:
 
     def _render(self, statuses: Sequence[Status | None], estimate: _Estimate) -> Group:
         table = Table(box=None, header_style="bold", pad_edge=False)
-        for title in ("condition", "finished", "living", "score", "steps/s"):
+        for title in ("condition", "finished", "under way", "score", "steps/s"):
             table.add_column(
-                title, justify="left" if title in ("condition", "living") else "right", no_wrap=title == "condition"
+                title, justify="left" if title in ("condition", "under way") else "right", no_wrap=title == "condition"
             )
         for condition in dict.fromkeys(job.condition for job in self._jobs):
             own = [(j, s) for j, s in zip(self._jobs, statuses, strict=True) if j.condition == condition]
