@@ -268,6 +268,7 @@ def run_windows(
     batch.cells[0] = _ZERO
     for t in range(made.steps):
         first, end = forest[_FIRST, t], forest[_FIRST, t + 1]
+        nodes = end - first
         for node in range(first, end):
             place, parent = forest[_PLACE, node], forest[_PARENT, node]
             for j in range(4 * units):
@@ -275,11 +276,8 @@ def run_windows(
             for j in range(units):
                 batch.hidden_before[node, j] = batch.hidden[parent, j] if parent >= 0 else _ZERO
         if t > 0:
-            gates, before = (
-                rows_view(batch.gates, first, end - first),
-                rows_view(batch.hidden_before, first, end - first),
-            )
-            add_product(gates, 4 * units, before, units, 1, r, 4 * units, end - first, 4 * units, units)
+            gates, before = rows_view(batch.gates, first, nodes), rows_view(batch.hidden_before, first, nodes)
+            add_product(gates, 4 * units, before, units, 1, r, 4 * units, nodes, 4 * units, units)
         for node in range(first, end):
             cell_forward(
                 batch.gates, node * 4 * units, batch.cells, (forest[_PARENT, node] + 1) * units, (node + 1) * units,
