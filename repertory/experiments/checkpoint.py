@@ -99,7 +99,7 @@ def _checksum(array: NDArray[Any]) -> str:
 def _save(file: Any, checkpoint: Checkpoint) -> None:
     meta = {"format": FORMAT, "values": checkpoint.values, "checksums": checksums(checkpoint.arrays)}
     encoded = np.frombuffer(json.dumps(meta).encode(), np.uint8)
-    np.savez(file, allow_pickle=False, meta=encoded, **checkpoint.arrays)
+    np.savez(file, meta=encoded, **checkpoint.arrays)
 
 
 def _flush_folder(folder: Path) -> None:
