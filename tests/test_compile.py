@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import cloudpickle
 import numba
@@ -46,7 +47,12 @@ def run_module(folder: Path, body: str, scale: str = "") -> tuple[float, int, st
 def run_file(module: Path, *arguments: str) -> tuple[float, int, str]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(module.parent / "cache")}
     output = subprocess.run(
-        [sys.executable, str(module), *arguments], env=environment, check=True, capture_output=True, text=True
+        [sys.executable, str(module), *arguments],
+        env=environment,
+        cwd=module.parent,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout.split()
     return float(output[0]), int(output[1]), output[2]
 
@@ -111,7 +117,7 @@ def test_a_damaged_cache_file_costs_a_compilation_only(tmp_path: Path) -> None:
 @kernel
 def root_of(x: float) -> float:
     if x < 0.0:
-        raise ValueError("no root of a negative number")
+        raise ValueError("no root of", x)
     return x**0.5
 
 
@@ -138,9 +144,40 @@ def test_a_kernel_called_by_kernels_is_compiled_as_part_of_them_and_for_python_o
     assert mean_of_roots(values.astype(np.float32)) == 2.0, "another signature, after its parts were called from Python"
 
 
-def test_an_error_raised_in_a_part_keeps_its_message() -> None:
-    with pytest.raises(ValueError, match="no root of a negative number"):
-        mean_of_roots(np.array([1.0, -1.0]))
+ERROR_MODULE = """
+import numba
+from repertory.kernels.compile import kernel
+
+@kernel
+def root_of(x):
+    if x < 0.0:
+        raise ValueError("no root of", x)
+    return x ** 0.5
+
+@kernel
+def one_more(x):
+    return root_of(x) + 1.0
+
+@numba.njit
+def one_less(x):
+    return root_of(x) - 1.0
+
+if __name__ == "__main__":
+    import sys
+    try:
+        {"kernel": one_more, "numba's own": one_less}[sys.argv[1]](-4.0)
+    except ValueError as error:
+        print(error.args[1], 0, error.args[0].replace(" ", "-"))
+"""
+
+
+@pytest.mark.parametrize("caller", ["kernel", "numba's own"])
+def test_an_error_raised_in_a_part_keeps_what_it_was_raised_with(caller: str, tmp_path: Path) -> None:
+    """The values it is raised with are Python objects, which the code of a part refers to."""
+    module = tmp_path / "errors.py"
+    module.write_text(ERROR_MODULE)
+    for _first_and_from_cache in range(2):
+        assert run_file(module, caller) == (-4.0, 0, "no-root-of")
 
 
 def test_numbas_own_functions_call_kernels_and_are_called_by_them() -> None:
@@ -157,8 +194,18 @@ def test_numbas_own_functions_call_kernels_and_are_called_by_them() -> None:
     assert twice_the_mean(values) == 6.0
 
 
-def test_a_kernel_survives_pickling() -> None:
-    assert cloudpickle.loads(cloudpickle.dumps(root_of))(25.0) == 5.0
+def test_a_kernel_survives_pickling(tmp_path: Path) -> None:
+    def make(factor: float) -> Any:
+        @kernel
+        def scaled(x: float) -> float:
+            return factor * x
+
+        return scaled
+
+    (tmp_path / "kernel").write_bytes(cloudpickle.dumps(make(3.0)))
+    module = tmp_path / "unpickle.py"
+    module.write_text("import pickle; print(pickle.load(open('kernel', 'rb'))(5.0), 0, '-')")
+    assert run_file(module)[0] == 15.0
 
 
 PARTS_MODULE = """
@@ -189,3 +236,70 @@ def test_a_part_translated_once_serves_another_process(tmp_path: Path) -> None:
     module.write_text(PARTS_MODULE)
     assert run_file(module, "first") == (7.0, 0, "1")
     assert run_file(module, "second") == (5.0, 1, "1")
+
+
+CLOSURES_MODULE = """
+import sys
+from repertory.kernels.compile import kernel
+
+def make(factor):
+    @kernel
+    def scaled(x):
+        return factor * x
+    return scaled
+
+def alone(function):
+    @kernel
+    def run(x):
+        return function(x)
+    return run
+
+twice, five_times = make(2.0), make(5.0)
+
+@kernel
+def both(x):
+    return 1000.0 * twice(x) + five_times(x)
+
+if __name__ == "__main__":
+    if sys.argv[1] == "twice":
+        print(alone(twice)(3.0), 0, "-")
+    else:
+        alone(five_times)(3.0)
+        print(both(3.0), 0, "-")
+"""
+
+
+def test_closures_kept_by_one_process_are_not_taken_for_those_of_another(tmp_path: Path) -> None:
+    """Both are the first closure that their process compiles: they must not meet under one name."""
+    module = tmp_path / "closures.py"
+    module.write_text(CLOSURES_MODULE)
+    assert run_file(module, "twice")[0] == 6.0
+    assert run_file(module, "both")[0] == 6015.0
+
+
+OPTIONS_MODULE = """
+import sys
+import numba
+from repertory.kernels.compile import kernel
+
+@kernel
+def rest(x):
+    return (x + 1e16) - 1e16
+
+@numba.njit(fastmath=True)
+def fast(x):
+    return rest(x)
+
+@kernel
+def exact(x):
+    return rest(x)
+
+if __name__ == "__main__":
+    print({"fast": fast, "exact": exact}[sys.argv[1]](1.0), 0, "-")
+"""
+
+
+def test_a_kernel_is_compiled_with_its_own_options_whoever_calls_it(tmp_path: Path) -> None:
+    module = tmp_path / "options.py"
+    module.write_text(OPTIONS_MODULE)
+    assert [run_file(module, caller)[0] for caller in ("fast", "exact")] == [0.0, 0.0]

@@ -99,7 +99,8 @@ def _checksum(array: NDArray[Any]) -> str:
 def _save(file: Any, checkpoint: Checkpoint) -> None:
     meta = {"format": FORMAT, "values": checkpoint.values, "checksums": checksums(checkpoint.arrays)}
     encoded = np.frombuffer(json.dumps(meta).encode(), np.uint8)
-    np.savez(file, meta=encoded, **checkpoint.arrays)
+    arrays: dict[str, Any] = {"meta": encoded, **checkpoint.arrays}
+    np.savez(file, **arrays)
 
 
 def _flush_folder(folder: Path) -> None:

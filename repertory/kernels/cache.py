@@ -28,6 +28,8 @@ from numba.core.errors import NumbaWarning
 _types: Any = numba.core.types
 _FLAGS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
 """Settings of Numba's own that change the code it makes."""
+FORMAT = 2
+"""Of the files; a new number whenever `compile` keeps something else in them."""
 _CHECKSUM_SIZE = hashlib.sha256().digest_size
 
 
@@ -57,7 +59,7 @@ class KernelCache:
     def __init__(self, dispatcher: Any, rebuild: Callable[..., Any]) -> None:
         """`rebuild` makes a compilation's result again of what its `_reduce` gave."""
         self._function = dispatcher.py_func
-        self._kind = (type(dispatcher).__name__, sorted(dispatcher.targetoptions.items()))
+        self._form = (type(dispatcher).__name__, sorted(dispatcher.targetoptions.items()))
         self._rebuild = rebuild
         self._fingerprint: str | None = None
 
@@ -75,7 +77,11 @@ class KernelCache:
         checksum, payload = content[:_CHECKSUM_SIZE], content[_CHECKSUM_SIZE:]
         if hashlib.sha256(payload).digest() != checksum:  # a damaged file is worth a compilation, not a failure
             return None
-        return self._rebuild(target_context, *pickle.loads(payload))
+        try:
+            return self._rebuild(target_context, *pickle.loads(payload))
+        except Exception as error:
+            warnings.warn(f"{path} cannot be used ({error!r}); compiling again", NumbaWarning, stacklevel=2)
+            return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         if result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
@@ -95,7 +101,7 @@ class KernelCache:
         versions = (numba.__version__, llvmlite.__version__, np.__version__)
         flags = [getattr(numba.config, flag) for flag in _FLAGS]
         kinds = [_describe_type(kind) for kind in signature]
-        key = repr((self._kind, self._fingerprint, kinds, codegen.magic_tuple(), versions, flags))
+        key = repr((FORMAT, self._form, self._fingerprint, kinds, codegen.magic_tuple(), versions, flags))
         name = self._function.__qualname__.rsplit(".", 1)[-1]
         return cache_folder() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:40]}.nbc"
 

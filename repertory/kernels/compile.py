@@ -19,13 +19,19 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
 from numba.extending import overload, register_jitable
 
-from repertory.kernels.cache import KernelCache
+from repertory.kernels.cache import KernelCache, fingerprint
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # No fastmath: the order of every sum is the one written down, so the same seed gives the same bits whether a
 # kernel runs alone or inlined into another. `error_model="numpy"` spares a zero test on every division.
-OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+# All of them are said: what is left open, Numba takes over from whatever function is being compiled around a kernel.
+OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "fastmath": False,
+    "forceinline": False,
+    "boundscheck": bool(numba.config.BOUNDSCHECK),
+}
 
 
 def kernel(function: Function) -> Function:
@@ -41,7 +47,7 @@ def inlined(function: Function) -> Function:
 
 def in_both(function: Function) -> Function:
     """A function that stays as it is in Python and becomes part of the kernels that call it."""
-    return register_jitable(**OPTIONS, forceinline=True)(function)
+    return register_jitable(**_TAKEN_IN)(function)
 
 
 def compiled_as(implementation: Any) -> Callable[[Function], Function]:
@@ -51,7 +57,7 @@ def compiled_as(implementation: Any) -> Callable[[Function], Function]:
         def call(*arguments: Any) -> Any:
             return implementation(*arguments)
 
-        overload(function, jit_options=OPTIONS | {"forceinline": True}, strict=False)(lambda *_arguments: call)
+        overload(function, jit_options=_TAKEN_IN, strict=False)(lambda *_arguments: call)
         function.compiled_as = implementation  # type: ignore[attr-defined]
         return function
 
@@ -61,16 +67,30 @@ def compiled_as(implementation: Any) -> Callable[[Function], Function]:
 def _compiled(function: Any, options: dict[str, Any]) -> Any:
     if numba.config.DISABLE_JIT:
         return function
-    return _Kernel(function, targetoptions={"nopython": True, "boundscheck": None} | options)
+    return _Kernel(function, targetoptions={"nopython": True} | options)
+
+
+class _Compiler(compiler.Compiler):
+    """Names code by its content. Numba numbers functions in the order in which a process comes upon them, and tells
+    closures of one function apart by that alone; code kept by one process would meet another's under the same name."""
+
+    def define_pipelines(self) -> Any:
+        identity = self.state.func_id
+        identity.unique_id = f"{fingerprint(identity.func)[:16]}_{identity.unique_id}"
+        return super().define_pipelines()
+
+
+_TAKEN_IN = OPTIONS | {"forceinline": True, "pipeline_class": _Compiler}
+"""Options of functions that become part of the kernels that call them."""
 
 
 class _Kernel(CPUDispatcher):
     """A kernel as Python calls it. To other kernels it shows itself as a part."""
 
-    def __init__(self, py_func: FunctionType, *arguments: Any, **options: Any) -> None:
-        super().__init__(py_func, *arguments, **options)
+    def __init__(self, py_func: FunctionType, locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals, targetoptions, _Compiler)
         self._cache = KernelCache(self, compiler.CompileResult._rebuild)
-        self._part = _Part(py_func, *arguments, **options, pipeline_class=_PartCompiler)
+        self._part = _Part(py_func, locals, targetoptions)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return self._part.get_call_template(args, kws)
@@ -78,27 +98,35 @@ class _Kernel(CPUDispatcher):
     def get_overload(self, sig: Any) -> Any:
         return self._part.get_overload(sig)
 
-    def add_overload(self, cres: Any) -> None:
-        super().add_overload(cres)
-        for environment in cres._find_referenced_environments():  # those of its parts, which never had an address
-            cres.codegen.set_env(environment.env_name, environment)
-
 
 class _Part(CPUDispatcher):
     """A kernel as other kernels call it: translated for them to take in, never run by itself."""
 
-    def __init__(self, py_func: FunctionType, *arguments: Any, **options: Any) -> None:
-        super().__init__(py_func, *arguments, **options)
+    def __init__(self, py_func: FunctionType, locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals, targetoptions, _PartCompiler)
         self._cache = KernelCache(self, _rebuild_part)
 
     def add_overload(self, cres: Any) -> None:
-        # Numba looks the code to call up by its address; any object that is unlike all others will do.
-        cres = cres._replace(entry_point=object())
-        self.targetctx.insert_user_function(cres.entry_point, cres.fndesc, [cres.library])
+        if cres.entry_point is None:
+            # Numba looks the code to call up by its address; any object that is unlike all others will do.
+            cres = cres._replace(entry_point=object())
+            self.targetctx.insert_user_function(cres.entry_point, cres.fndesc, [cres.library])
+        _give_address(cres)
         self.overloads[tuple(cres.signature.args)] = cres
 
 
-class _PartCompiler(compiler.Compiler):
+def _give_address(cres: Any) -> None:
+    """Make the Python objects that a part refers to (what it raises, say) known to all code that will contain it."""
+    name = cres.environment.env_name
+    library = cres.codegen.create_library(f"environment of {cres.fndesc.qualname}")
+    module = library.create_ir_module(library.name)
+    cres.target_context.declare_env_global(module, name)
+    library.add_ir_module(module)
+    library.finalize()
+    cres.codegen.set_env(name, cres.environment)
+
+
+class _PartCompiler(_Compiler):
     def define_pipelines(self) -> Any:
         self.state.library = _PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         self.state.flags.no_compile = True
@@ -137,6 +165,7 @@ def _rebuild_part(target_context: Any, code: tuple[str, bytes], *described: Any)
         target_context=target_context,
         typing_context=target_context.typing_context,
         library=_PartLibrary.rebuild(target_context.codegen(), *code),
+        entry_point=object(),
         environment=environment,
         fndesc=fndesc,
         type_annotation=annotation,

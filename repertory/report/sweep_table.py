@@ -23,6 +23,9 @@ LINE_EVERY = 60.0
 """Seconds between lines where there is no terminal."""
 STALE = 30.0
 """A run that has said nothing for so many seconds stands still."""
+WAITING = "waiting"
+"""The state of a run that was begun, and stands still or is still to be gone on with."""
+UNDER_WAY = (LIVING, WAITING)
 
 
 @dataclass
@@ -79,14 +82,15 @@ class SweepDisplay:
             self._live.stop()
 
     def _statuses(self) -> list[Status | None]:
-        """Of each job: how it ended, or what its folder says if somebody has lived it since we began."""
+        """Of each job: how it ended, or how far it has come by what its folder says."""
         found: list[Status | None] = []
         for job in self._jobs:
             status = self._ends.get(job.folder)
             if status is None:
                 status = job.status()
-                if status is not None and (status.state != LIVING or time.time() - status.time >= STALE):
-                    status = replace(status, state=LIVING, steps_per_second=0.0)  # to go on, or standing still
+                is_living = status is not None and status.state == LIVING and time.time() - status.time < STALE
+                if status is not None and not is_living and status.state != FINISHED:
+                    status = replace(status, state=WAITING, steps_per_second=0.0)
             found.append(status)
         return found
 
@@ -98,7 +102,7 @@ class SweepDisplay:
         total, now, longest = 0.0, 0.0, 0.0
         for job, status in zip(self._jobs, statuses, strict=True):
             learner = str(job.options["learner"])
-            done = 0.0 if status is None else blocks if status.state != LIVING else status.blocks
+            done = 0.0 if status is None else blocks if status.state not in UNDER_WAY else status.blocks
             total += done
             left[learner] = left.get(learner, 0.0) + blocks - done
             longest = max(longest, (blocks - done) / blocks)
@@ -117,7 +121,7 @@ class SweepDisplay:
 
     def _line(self, statuses: Sequence[Status | None], estimate: _Estimate) -> str:
         finished = sum(status is not None and status.state == FINISHED for status in statuses)
-        failed = sum(status is not None and status.state not in (FINISHED, LIVING) for status in statuses)
+        failed = sum(status is not None and status.state not in (FINISHED, *UNDER_WAY) for status in statuses)
         bad = f", {failed} failed" if failed else ""
         return (
             f"{finished} of {len(self._jobs)} runs finished{bad}, {estimate.share_done:.1%} of the steps, "
@@ -133,15 +137,15 @@ class SweepDisplay:
         for condition in dict.fromkeys(job.condition for job in self._jobs):
             own = [(j, s) for j, s in zip(self._jobs, statuses, strict=True) if j.condition == condition]
             ended = [status for _job, status in own if status is not None and status.state == FINISHED]
-            living = [(job, status) for job, status in own if status is not None and status.state == LIVING]
+            under_way = [(job, status) for job, status in own if status is not None and status.state in UNDER_WAY]
             bad = sum(status is not None and status.state == DIVERGED for _job, status in own)
-            scores = [status.score for _job, status in living if status.score is not None]
+            scores = [status.score for _job, status in under_way if status.score is not None]
             table.add_row(
                 condition,
                 f"{len(ended)}/{len(own)}" + (f" ({bad} diverged)" if bad else ""),
-                "  ".join(f"run {j.run}: {s.blocks / self._blocks:.0%}" for j, s in living),
+                "  ".join(f"run {j.run}: {s.blocks / self._blocks:.0%}" for j, s in under_way),
                 f"{np.mean(scores):.4g}" if scores else "",
-                f"{sum(s.steps_per_second for _j, s in living):,.0f}" if living else "",
+                f"{sum(s.steps_per_second for _j, s in under_way):,.0f}" if under_way else "",
             )
         return Group(table, Text(self._line(statuses, estimate), style="bold"))
 
