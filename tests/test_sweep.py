@@ -99,7 +99,7 @@ def test_a_killed_worker_is_started_again(tmp_path: Path) -> None:
 def test_ctrl_c_saves_every_run_and_the_same_command_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "sweep"
     arguments = ["cartpole27", "--conditions", "UnadaptiveDQN2P", "--runs", "0-1", "--scale", "0.01"]
-    arguments += ["--blocks", "3000", "--workers", "2", "--out", str(out)]
+    arguments += ["--blocks", "300000", "--workers", "2", "--out", str(out)]  # never to be over before it is stopped
     process = subprocess.Popen(COMMAND + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     folders = [out / "UnadaptiveDQN2P" / f"run-0{run}" for run in range(2)]
     wait_until(lambda: all((status := read_status(f)) and status.blocks > 0 for f in folders))
