@@ -25,7 +25,7 @@ from repertory.lifetime import Monitor
 from repertory.record import Record
 from repertory.selectors import EpsilonGreedy, FixedPartition, OneToOne, Selector, UCB1Tuned
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "DQN",
     "DRQN",

@@ -179,6 +179,17 @@ def export(
 
 
 @app.command()
+def migrate(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run, of a sweep, or of several.")],
+    commit: Annotated[str | None, typer.Option(help="Of the code that made them, where they do not say.")] = None,
+) -> None:
+    """Rewrite finished runs of older versions in today's formats; they can be read without it."""
+    from repertory.experiments.migrate import migrate_in_console
+
+    migrate_in_console(folder, commit, console())
+
+
+@app.command()
 def results(
     folder: Annotated[Path, typer.Argument(help="A folder of sweeps; prose in its 'notes' is woven in.")] = Path(
         "results"

@@ -5,7 +5,8 @@
     action = library.policy_for(task=5).predict(observation)
 
 The file holds arrays and JSON, no code: loading a stranger's file runs nothing of theirs. Of the built-in learners it
-keeps what acting needs, the weights; memories for further learning are in a run folder's checkpoint.
+keeps what acting needs, the weights. `record.save("nine.npz", for_training=True)` keeps replay memories and optimisers
+too, megabytes a policy: trained on without them, a policy loses much of what it can do before it learns again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from repertory import catalogue
 from repertory.errors import UsageError
 from repertory.experiments.checkpoint import Checkpoint, DamagedCheckpoint, read_checkpoint, write_file
 from repertory.experiments.config import build_components
+from repertory.experiments.formats import checked_settings
+from repertory.experiments.reading import OtherFormat, Unreadable
 from repertory.learners.dqn import DQN
 from repertory.learners.face import CompiledPolicy
 from repertory.learners.spaces import encoder
@@ -39,6 +42,8 @@ class Policy:
     number: int
     learner: Any
     observation_space: gymnasium.Space
+    can_train: bool = True
+    """Whether it has all it was trained with; without, `learner` is to act with, not to train on."""
 
     def predict(self, observation: Any) -> Any:
         """The action the policy thinks best.
@@ -100,11 +105,25 @@ class Library:
         shares = np.where(met, np.nan_to_num(self.assignment).max(axis=1), np.nan)
         return pd.DataFrame({"task": self.task_names, "policy": best, "share": shares})
 
-    def save(self, path: str | Path) -> None:
+    @property
+    def can_train(self) -> bool:
+        """Whether its policies can be trained on without a loss; see `Policy.can_train`."""
+        return all(policy.can_train for policy in self.policies)
+
+    def save(self, path: str | Path, for_training: bool = False) -> None:
+        """Write a file that `repertory.load` reads; with `for_training`, memories and optimisers too."""
+        if for_training and not self.can_train:
+            raise UsageError("this library was loaded without its replay memories; save the record of its run instead")
         arrays = {"assignment": self.assignment}
         for policy in self.policies:
-            arrays |= {f"policy {policy.number}/{name}": array for name, array in acting_state(policy.learner).items()}
-        values = {"kind": KIND, "settings": self.settings, "count": len(self.policies)}
+            state = whole_state(policy.learner) if for_training else acting_state(policy.learner)
+            arrays |= {f"policy {policy.number}/{name}": array for name, array in state.items()}
+        values = {
+            "kind": KIND,
+            "settings": self.settings,
+            "count": len(self.policies),
+            "for_training": for_training or not any(_is_built_in(policy.learner) for policy in self.policies),
+        }
         try:
             write_file(Path(path), Checkpoint(arrays, values))
         except OSError as error:
@@ -112,7 +131,8 @@ class Library:
 
     def __repr__(self) -> str:
         domain = self.settings["domain"]["name"]
-        return f"Library of {len(self.policies)} policies for {len(self.task_names)} tasks of {domain}"
+        limits = "" if self.can_train else ", to act with (saved without replay memories and optimisers)"
+        return f"Library of {len(self.policies)} policies for {len(self.task_names)} tasks of {domain}{limits}"
 
 
 def library_of(record: Record) -> Library:
@@ -123,50 +143,78 @@ def library_of(record: Record) -> Library:
 
 def acting_state(learner: Any) -> dict[str, NDArray[Any]]:
     """What a policy needs to act: the weights of a built-in one, all of another."""
-    if isinstance(learner, CompiledPolicy):
+    if _is_built_in(learner):
         names = learner.policy.dtype.names or ()
         return {"weights": np.array(learner.policy["weights"])} if "weights" in names else {}
+    return whole_state(learner)
+
+
+def whole_state(learner: Any) -> dict[str, NDArray[Any]]:
     if not hasattr(learner, "state_dict"):
         raise UsageError(f"a {type(learner).__name__} has no state_dict, so its library cannot be saved")
     return dict(learner.state_dict())
+
+
+def _is_built_in(learner: Any) -> bool:
+    return isinstance(learner, CompiledPolicy)
 
 
 def load(path: str | Path, domain: Any = None, learner: Any = None) -> Library:
     """A library that `record.save` or `library.save` wrote.
 
     `domain` and `learner` are needed only where they are not in the catalogue: the user's own, as given to `live`.
+    `library.can_train` tells whether its policies have what training on needs.
     """
     file = Path(path)
-    try:
-        content = read_checkpoint(file)
-    except (FileNotFoundError, IsADirectoryError):
-        raise UsageError(f"{file} is no file; valid: one that record.save(...) wrote") from None
-    except DamagedCheckpoint as damage:
-        raise UsageError(f"{damage}; valid: a file that record.save(...) wrote") from None
-    if content.values.get("kind") != KIND:
-        raise UsageError(f"{file} is no library; valid: a file that record.save(...) wrote")
-    settings = content.values["settings"]
+    content, settings, count = _read(file)
     for part, given in (("domain", domain), ("learner", learner)):
         name = settings[part]["name"]
         if given is None and name not in catalogue.names(f"{part}s"):
             raise UsageError(f"{file} is of the {part} '{name}', which is your own; give it: load(..., {part}=...)")
     made_domain, make_learner = build_components(settings, domain, learner)
-    if isinstance(make_learner, DQN):  # what only acts needs hardly any memory
+    can_train = bool(content.values.get("for_training"))
+    if isinstance(make_learner, DQN) and not can_train:  # what only acts needs hardly any memory
         make_learner = make_learner.replace(buffer_size=make_learner.batch_size, protected=0)
     policies = []
-    for number in range(int(content.values["count"])):
+    for number in range(count):
         built = make_learner(made_domain.observation_space, made_domain.action_space, 0)
         prefix = f"policy {number}/"
         state = {name.removeprefix(prefix): a for name, a in content.arrays.items() if name.startswith(prefix)}
-        _restore(built, state, file)
-        policies.append(Policy(number, built, made_domain.observation_space))
+        _restore(built, state, file, can_train)
+        policies.append(Policy(number, built, made_domain.observation_space, can_train or not _is_built_in(built)))
     return Library(policies, content.arrays["assignment"], settings)
 
 
-def _restore(learner: Any, state: dict[str, NDArray[Any]], file: Path) -> None:
-    if not isinstance(learner, CompiledPolicy):
-        learner.load_state_dict(state)
-    elif state:
-        if state["weights"].shape != learner.policy["weights"].shape:
+def _read(file: Path) -> tuple[Checkpoint, dict[str, Any], int]:
+    """What a library's file holds, its settings and how many policies there are; all of it checked."""
+    try:
+        content = read_checkpoint(file)
+        if content.values.get("kind") != KIND:
+            raise UsageError(f"{file} is not a library; valid: a file that record.save(...) wrote")
+        settings = checked_settings(content.values.get("settings"), file)
+    except (FileNotFoundError, IsADirectoryError):
+        raise UsageError(f"{file} is not a file; valid: one that record.save(...) wrote") from None
+    except OtherFormat:
+        raise
+    except (DamagedCheckpoint, Unreadable) as damage:
+        raise UsageError(f"{damage}; valid: a file that record.save(...) wrote") from None
+    count, assignment = content.values.get("count"), content.arrays.get("assignment")
+    shape = (len(settings["task_names"]), count)
+    if type(count) is not int or count < 1 or assignment is None or assignment.shape != shape:
+        raise UsageError(f"{file} has another number of policies or tasks than it says; it was altered")
+    return content, settings, count
+
+
+def _restore(learner: Any, state: dict[str, NDArray[Any]], file: Path, is_whole: bool) -> None:
+    if is_whole or not _is_built_in(learner):
+        try:
+            learner.load_state_dict(state)
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise UsageError(
+                f"the policies in {file} do not fit this version or the given learner ({error})"
+            ) from error
+    elif "weights" in (learner.policy.dtype.names or ()):
+        weights = state.get("weights")
+        if weights is None or weights.shape != learner.policy["weights"].shape:
             raise UsageError(f"{file} has policies of another shape than its settings say; it was altered")
-        learner.policy["weights"][:] = state["weights"]
+        learner.policy["weights"][:] = weights

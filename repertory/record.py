@@ -122,9 +122,9 @@ class Record:
 
         return library_of(self)
 
-    def save(self, path: str | Path) -> None:
-        """Write the library to a file that `repertory.load` reads."""
-        self.library().save(path)
+    def save(self, path: str | Path, for_training: bool = False) -> None:
+        """Write the library to a file that `repertory.load` reads; see `Library.save`."""
+        self.library().save(path, for_training)
 
     def plays(self) -> NDArray[np.int64]:
         """Episodes by (task, policy)."""

@@ -31,10 +31,15 @@ def setting(
     at_most: float | None = None,
     below: float | None = None,
     choices: tuple[str, ...] | None = None,
+    before: Any = dataclasses.MISSING,
 ) -> Any:
-    """A field with its meaning and its valid range."""
+    """A field with its meaning and its valid range.
+
+    `before` is what runs had that were made before there was this setting, if that is not its default.
+    """
     limits = {"at_least": at_least, "above": above, "at_most": at_most, "below": below, "choices": choices}
-    return dataclasses.field(default=default, metadata={"meaning": meaning, **limits})
+    earlier = default if before is dataclasses.MISSING else before
+    return dataclasses.field(default=default, metadata={"meaning": meaning, "before": earlier, **limits})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,10 +75,21 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for the record of a run."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in ((name, getattr(self, name)) for name in self.field_names())
+        return {name: _plain(getattr(self, name)) for name in self.field_names()}
+
+    @classmethod
+    def completed(cls, recorded: Mapping[str, Any]) -> dict[str, Any]:
+        """Plain values from the record of an older run, with those added that it did not have to say yet."""
+        missing = {
+            field.name: _plain(field.metadata.get("before", field.default))
+            for field in dataclasses.fields(cls)
+            if field.name not in recorded
         }
+        return {**recorded, **missing}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def valid_text(settings_class: type[Settings], name: str) -> str:

@@ -143,7 +143,7 @@ class _ParentWatch(Monitor):
         if now - self._looked >= PAUSE:
             self._looked = now
             if os.getppid() != self._parent:
-                os.kill(os.getpid(), signal.SIGTERM)  # the keeper saves, then stops
+                signal.raise_signal(signal.SIGTERM)  # the keeper saves, then stops
 
 
 def main() -> None:

@@ -15,6 +15,8 @@ from repertory.errors import UsageError
 from repertory.experiments.config import plan_from_settings
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.plan import Plan
+from repertory.experiments.reading import Unreadable, build, read_json
+from repertory.experiments.run import restore
 from repertory.experiments.status import read_status
 from repertory.learners.face import memory_of
 from repertory.lifetime import Lifetime
@@ -38,7 +40,7 @@ def open_run(path: Path) -> tuple[Plan, Lifetime]:
         reason = f" ({'; '.join(problems)})" if problems else ""
         raise UsageError(f"{path} has no good checkpoint{reason}; next: wait for its first one, or live the run again")
     lifetime = plan.lifetime()
-    lifetime.load_state(checkpoint.arrays, checkpoint.values)
+    restore(lifetime, checkpoint, path)
     return plan, lifetime
 
 
@@ -100,8 +102,8 @@ def summarise(path: Path) -> LibrarySummary | None:
 def kept_summary(path: Path) -> LibrarySummary | None:
     """What the file in a run's folder says, if anything readable."""
     try:
-        return LibrarySummary(**json.loads((path / SUMMARY_FILE).read_bytes()))
-    except (OSError, ValueError, TypeError):
+        return build(LibrarySummary, read_json(path / SUMMARY_FILE), path / SUMMARY_FILE)
+    except (OSError, Unreadable):
         return None
 
 

@@ -15,6 +15,7 @@ from repertory import metrics
 from repertory.errors import UsageError
 from repertory.experiments.experiment import Condition, Experiment
 from repertory.experiments.folder import RunFolder
+from repertory.experiments.provenance import MadeBy
 from repertory.experiments.sweep import FILE_NAME, Sweep, read_sweep
 
 
@@ -27,6 +28,8 @@ class Run:
     settings: dict[str, Any]
     blocks: pd.DataFrame
     is_done: bool
+    made_by: tuple[MadeBy, ...] = ()
+    """The code that made it."""
 
     @property
     def number(self) -> int:
@@ -109,18 +112,11 @@ def _read_run(root: Path, path: Path) -> Run | None:
     """None for a run that has no block yet."""
     folder = RunFolder(path)
     is_done = folder.is_done  # before the blocks are read: it may be finished in between
+    file = folder.run_file()
     try:
-        settings = folder.settings()
-    except UsageError:
-        raise UsageError(f"the settings in {path} cannot be read; delete that folder and run it again") from None
-    try:
-        blocks = folder.read_blocks()
+        blocks = folder.read_blocks(file.settings)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"the blocks in {path} cannot be read ({error}); delete that folder and run it again"
-        ) from None
     if blocks.empty:
         return None
     if path.name.startswith("run-"):
@@ -128,4 +124,4 @@ def _read_run(root: Path, path: Path) -> Run | None:
         condition = str(relative) if relative.parts else path.parent.name
     else:
         condition = str(path.relative_to(root)) if path != root else path.name
-    return Run(condition, path, settings, blocks, is_done)
+    return Run(condition, path, file.settings, blocks, is_done, file.made_by)

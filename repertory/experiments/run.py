@@ -8,6 +8,7 @@ from typing import Any
 
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
+from repertory.experiments.checkpoint import Checkpoint
 from repertory.experiments.folder import RunFolder, plain
 from repertory.experiments.keeper import Keeper, disk_faults
 from repertory.experiments.plan import Plan, make_plan
@@ -112,10 +113,35 @@ def _live_in_folder(
 
 def _resume(folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any], notice: Callable[[str], None]) -> None:
     checkpoint, problems = folder.newest_checkpoint(settings)
+    if checkpoint is None:
+        _refuse_to_start_again(folder, problems)
+        if not lifetime.can_be_saved:
+            notice("this run cannot be interrupted and resumed: a policy or the selector has no state_dict")
+        return
     for problem in problems:
-        notice(f"{problem}; using the one before" if checkpoint else f"{problem}; starting again")
-    if checkpoint is not None:
+        notice(f"{problem}; using the one before")
+    restore(lifetime, checkpoint, folder.path)
+    folder.resumed_at(len(lifetime.rows))
+    notice(f"going on in {folder.path} at block {len(lifetime.rows) + 1} of {len(lifetime.sequence)}")
+
+
+def _refuse_to_start_again(folder: RunFolder, problems: Sequence[str]) -> None:
+    """A run that has rows, or had a checkpoint, is not begun anew over them: that is the user's to decide."""
+    if problems or folder.has_rows:
+        reason = "; ".join(problems) or "there is no checkpoint"
+        raise UsageError(
+            f"the run in {folder.path} cannot be resumed ({reason}), and starting again would overwrite it; next: "
+            "choose another folder, or delete that one"
+        )
+
+
+def restore(lifetime: Lifetime, checkpoint: Checkpoint, path: Path) -> None:
+    """Become the lifetime of a checkpoint; one whose state this version's parts cannot take is refused by name."""
+    try:
         lifetime.load_state(checkpoint.arrays, checkpoint.values)
-        notice(f"going on in {folder.path} at block {len(lifetime.rows) + 1} of {len(lifetime.sequence)}")
-    elif not lifetime.can_be_saved:
-        notice("this run cannot be interrupted and resumed: a policy or the selector has no state_dict")
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError) as error:
+        said = f"no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())[:300]
+        raise UsageError(
+            f"the checkpoint in {path} does not fit this version ({said}); next: use repertory "
+            f"{checkpoint.made_by.label}, which made it"
+        ) from error

@@ -1,6 +1,6 @@
 """How a run is doing, in a small file of its folder: what sweeps, dashboards and other machines look at.
 
-`status.json` is rewritten every few seconds while a run lives, and once more when it ends.
+`status.json` is rewritten every few seconds while a run is running, and once more when it ends.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from repertory.experiments.folder import RunFolder
+from repertory.experiments.reading import Unreadable, build, read_json
 from repertory.lifetime import Monitor
 from repertory.record import BlockTally
 
@@ -44,8 +45,8 @@ class Status:
 def read_status(folder: Path) -> Status | None:
     """What the run in a folder last said, if anything readable."""
     try:
-        return Status(**json.loads((folder / FILE_NAME).read_bytes()))
-    except (OSError, ValueError, TypeError):
+        return build(Status, read_json(folder / FILE_NAME), folder / FILE_NAME)
+    except (OSError, Unreadable):
         return None
 
 

@@ -21,11 +21,16 @@ from repertory.experiments.experiment import TASK_OF_THE_RUN, Condition, Experim
 from repertory.experiments.folder import RunFolder, differences
 from repertory.experiments.job import Job
 from repertory.experiments.local_engine import LocalEngine
+from repertory.experiments.provenance import MadeBy, this_code
+from repertory.experiments.reading import build, check_format, read_json
 from repertory.experiments.status import DIVERGED, FINISHED, Status
+from repertory.machine import usable_cores
 from repertory.profiles import check_profile
 from repertory.settings import LARGEST_INTEGER
 
 FILE_NAME = "sweep.json"
+FORMAT = 2
+"""Of that file; see `formats`."""
 ENGINES = ("local", "ray")
 LARGEST_SCALE, LARGEST_BLOCKS, MOST_RUNS = 1e6, 10**7, 10**5
 
@@ -104,7 +109,7 @@ def claim(out: Path, sweep: Sweep) -> None:
         out.mkdir(parents=True, exist_ok=True)
         temporary = out / f"{FILE_NAME}.{os.getpid()}.part"  # array jobs claim one folder at the same moment
         try:
-            temporary.write_text(json.dumps(given, indent=2) + "\n")
+            temporary.write_text(sweep_text(sweep, this_code()))
             os.replace(temporary, out / FILE_NAME)
         finally:
             temporary.unlink(missing_ok=True)
@@ -112,14 +117,19 @@ def claim(out: Path, sweep: Sweep) -> None:
         raise UsageError(f"cannot write to {out}: {error.strerror}; choose another --out") from None
 
 
+def sweep_text(sweep: Sweep, maker: MadeBy) -> str:
+    """What sweep.json says."""
+    return json.dumps({"format": FORMAT, "made_by": maker.note(), **asdict(sweep)}, indent=2) + "\n"
+
+
 def read_sweep(out: Path) -> Sweep:
     """The sweep that a folder holds."""
     try:
-        return Sweep(**json.loads((out / FILE_NAME).read_bytes()))
+        content = read_json(out / FILE_NAME)
     except FileNotFoundError:
         raise UsageError(f"{out} holds no sweep; next: repertory reproduce NAME --out {out}") from None
-    except (OSError, ValueError, TypeError) as error:
-        raise UsageError(f"{out / FILE_NAME} cannot be read ({error}); choose another folder") from None
+    check_format(content, FORMAT, out / FILE_NAME)
+    return build(Sweep, content, out / FILE_NAME)
 
 
 class Watcher(Protocol):
@@ -175,7 +185,7 @@ def make_engine(name: str, workers: int | None) -> Any:
     if workers is not None and workers < 1:
         raise UsageError(f"--workers is {workers}; valid: a whole number at least 1")
     if name == "local":
-        return LocalEngine(workers or len(os.sched_getaffinity(0)))
+        return LocalEngine(workers or usable_cores())
     if name == "ray":
         from repertory.experiments.ray_engine import RayEngine
 

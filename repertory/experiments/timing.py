@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from repertory.experiments.folder import RunFolder
+from repertory.experiments.reading import Unreadable, build, read_json
 from repertory.experiments.status import read_status
 
 FILE_NAME = "time.json"
@@ -70,8 +71,8 @@ def write_time(folder: RunFolder, used: TimeUsed) -> None:
 def read_kept(path: Path) -> TimeUsed | None:
     """What the file in a run's folder says, if anything readable."""
     try:
-        return TimeUsed(**json.loads((path / FILE_NAME).read_bytes()))
-    except (OSError, ValueError, TypeError):
+        return build(TimeUsed, read_json(path / FILE_NAME), path / FILE_NAME)
+    except (OSError, Unreadable):
         return None
 
 

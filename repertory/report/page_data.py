@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from repertory.errors import UsageError
-from repertory.experiments.folder import RunFolder
 from repertory.experiments.library import LibrarySummary, summarise
 from repertory.experiments.references import UNADAPTIVE, capacity_of, command, learning_metrics, scores_by_policies
 from repertory.experiments.results import Results, Run
@@ -296,11 +295,12 @@ def missing(results: Results) -> dict[str, Any] | None:
 
 
 def settings_data(results: Results) -> list[dict[str, Any]]:
-    """Settings and versions of one run of each condition."""
+    """Settings of one run of each condition, and the code that made it."""
     found = []
     for name, runs in results.by_condition.items():
         settings = {key: value for key, value in runs[0].settings.items() if key != "task_names"}
-        found.append({"condition": name, "settings": settings, "versions": RunFolder(runs[0].path).versions()})
+        makers = [maker.as_dict() for maker in runs[0].made_by]
+        found.append({"condition": name, "settings": settings, "made_by": makers})
     return found
 
 

@@ -300,8 +300,8 @@ function progressSection() {
 
 function settingsSection() {
   if (!data.settings.length) return;
-  section("settings", "Settings and versions", data.settings.map((entry) => element("details", [element("summary", entry.condition),
-    element("pre", JSON.stringify({ settings: entry.settings, versions: entry.versions }, null, 1))])));
+  section("settings", "Settings, code and machine", data.settings.map((entry) => element("details", [element("summary", entry.condition),
+    element("pre", JSON.stringify({ settings: entry.settings, made_by: entry.made_by }, null, 1))])));
 }
 
 function memorySection() {

@@ -1,0 +1,136 @@
+"""Who made a record: the version, commit and source of the code, the packages under it, and the machine.
+
+Two runs with the same settings are the same only if the same code made them; tables mark where it was not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+import subprocess
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from repertory.machine import processor_name, usable_cores
+
+PACKAGES = ("numpy", "numba", "llvmlite", "gymnasium", "pandas", "pyarrow")
+PACKAGES_IF_THERE = ("torch", "stable-baselines3", "sb3-contrib")
+SHORT = 7
+"""Digits of a commit or a source fingerprint that are shown."""
+PRESENTATION = ("report", "cli", "benchmarks", "testing", "experiments", "capacity", "baselines")
+"""Parts of the package that do not decide what a run comes to."""
+
+
+@dataclass(frozen=True)
+class MadeBy:
+    """The code and the machine behind a record, or a part of it."""
+
+    version: str | None = None
+    commit: str | None = None
+    """Of the repository; None where the code was not in one and was not installed from one."""
+    modified: bool = False
+    """Whether the code had changes that are in no commit."""
+    source: str | None = None
+    """A fingerprint of the files that decide what a run comes to: equal for equal code, whatever the commit."""
+    packages: dict[str, str] = field(default_factory=dict)
+    machine: dict[str, Any] = field(default_factory=dict)
+    from_block: int = 0
+    """The first block that was made so: a run may be resumed by other code."""
+
+    @property
+    def label(self) -> str:
+        """`0.1.0 (838fd92)`, for tables."""
+        known = "commit unknown" if self.commit is None else self.commit[:SHORT]
+        return f"{self.version or 'version unknown'} ({known}{', modified' if self.modified else ''})"
+
+    def is_same_code(self, other: MadeBy) -> bool:
+        """Whether both would do the same, to the bit, as far as can be told."""
+        mine, theirs = (maker.source or (maker.version, maker.commit, maker.modified) for maker in (self, other))
+        return mine == theirs and self.packages == other.packages
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def note(self) -> dict[str, Any]:
+        """The least that a file must say."""
+        return {"version": self.version, "commit": self.commit}
+
+
+@cache
+def this_code() -> MadeBy:
+    """The code that is running, here."""
+    commit, modified = _commit()
+    return MadeBy(
+        version=own_version(),
+        commit=commit,
+        modified=modified,
+        source=source_fingerprint(),
+        packages=package_versions(),
+        machine={
+            "system": f"{platform.system()} {platform.machine()}",
+            "processor": processor_name(),
+            "cores": usable_cores(),
+        },
+    )
+
+
+def own_version() -> str:
+    from repertory import __version__  # the package is still being imported when this module is
+
+    return __version__
+
+
+def package_versions() -> dict[str, str]:
+    """Of Python and of the packages that decide results."""
+    found = {"python": platform.python_version()}
+    for package in (*PACKAGES, *PACKAGES_IF_THERE):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            if package in PACKAGES:
+                found[package] = "not installed"
+    return found
+
+
+@cache
+def source_fingerprint() -> str:
+    """Of all modules but those that only drive, show and measure."""
+    package = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        name = file.relative_to(package)
+        if name.parts[0] not in PRESENTATION and not name.name.startswith("cli"):
+            digest.update(f"{name.as_posix()}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _commit() -> tuple[str | None, bool]:
+    """Of the repository that the package lies in, or that it was installed from; and whether files were changed."""
+    root = Path(__file__).parent.parent.parent
+    if (root / ".git").exists():
+        commit = _git(root, "rev-parse", "HEAD")
+        if commit:
+            return commit, bool(_git(root, "status", "--porcelain", "--", "repertory"))
+    return _installed_commit(), False
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        said = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):  # no git here, or one that hangs
+        return None
+    return said.stdout.strip() if said.returncode == 0 else None
+
+
+def _installed_commit() -> str | None:
+    """As pip recorded it (PEP 610) where the package was installed from a repository."""
+    try:
+        text = importlib.metadata.distribution("repertory").read_text("direct_url.json")
+        found = json.loads(text or "{}").get("vcs_info", {}).get("commit_id")
+    except (importlib.metadata.PackageNotFoundError, ValueError, AttributeError):
+        return None
+    return found if isinstance(found, str) else None

@@ -1,0 +1,147 @@
+"""Reading back what was written: every JSON file of a run or a sweep comes in through here.
+
+A file may have been cut short, edited by hand, made by another version or by somebody with bad intentions. What is
+wrong with it is told in one line that names the file and the field; nothing of it is used then.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import types
+import typing
+from pathlib import Path
+from typing import Any, TypeVar
+
+from repertory.errors import UsageError
+
+Made = TypeVar("Made")
+LARGEST_FILE = 64 * 2**20
+"""Bytes; a JSON file of ours has some thousands."""
+
+
+class Unreadable(UsageError):
+    """A file that cannot be used; the message names it, and the field that is wrong."""
+
+    def __init__(self, path: Path | str, reason: str) -> None:
+        super().__init__(f"{path} cannot be read ({reason})")
+        self.reason = reason
+
+
+class OtherFormat(Unreadable):
+    """A file that is whole, but that only another version of repertory can use."""
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file. A missing file is a FileNotFoundError; whatever else is wrong with it is `Unreadable`."""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise Unreadable(path, f"larger than {LARGEST_FILE // 2**20} MB")
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise Unreadable(path, getattr(error, "strerror", None) or str(error)) from None
+    return parse_json(content, path)
+
+
+def parse_json(content: bytes, source: Path | str) -> dict[str, Any]:
+    """The object in some bytes that came from `source`."""
+    try:
+        parsed = json.loads(content, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise Unreadable(source, "nested too deeply") from None
+    except ValueError as error:
+        raise Unreadable(source, str(error)) from None
+    if not isinstance(parsed, dict):
+        raise Unreadable(source, f"a {type(parsed).__name__} where an object is needed")
+    return parsed
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"it holds {name}, which is not a number")
+
+
+def check_format(content: dict[str, Any], newest: int, source: Path | str) -> int:
+    """The format number of some content; one without a number is of format 1. A newer one is refused by name."""
+    number = content.get("format", 1)
+    if type(number) is not int or number < 1:
+        raise Unreadable(source, f"its format is {shown(number)}; valid: a whole number from 1 to {newest}")
+    if number > newest:
+        maker = content.get("made_by")
+        version = maker.get("version") if isinstance(maker, dict) else None
+        raise OtherFormat(
+            source,
+            f"it has format {number}, and this version of repertory reads formats up to {newest}; next: use repertory "
+            f"{version if isinstance(version, str) else 'of a newer version'}",
+        )
+    return number
+
+
+def build(kind: type[Made], content: dict[str, Any], source: Path | str) -> Made:
+    """A dataclass from an object of JSON: each field of its kind, none missing that has no default.
+
+    Fields that the dataclass does not have are passed over: a newer version may have added them.
+    """
+    hints = typing.get_type_hints(kind)
+    values = {}
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if field.name in content:
+            values[field.name] = checked(content[field.name], hints[field.name], field.name, source)
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise Unreadable(source, f"'{field.name}' is missing")
+    try:
+        return kind(**values)
+    except UsageError as error:
+        raise Unreadable(source, str(error)) from None
+    except ValueError as error:
+        raise Unreadable(source, str(error)) from None
+
+
+def checked(value: Any, hint: Any, name: str, source: Path | str) -> Any:
+    """A value, if it is of the kind that a type hint says; whole numbers are taken for real ones."""
+    if not _matches(value, hint):
+        raise Unreadable(source, f"'{name}' is {shown(value)}; valid: {_kind_text(hint)}")
+    return value
+
+
+def _matches(value: Any, hint: Any) -> bool:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(_matches(value, part) for part in arguments)
+    if hint is Any:
+        return True
+    if origin in (list, tuple):
+        return isinstance(value, list) and all(_matches(entry, arguments[0]) for entry in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(_matches(entry, arguments[1]) for entry in value.values())
+    if hint is types.NoneType:
+        return value is None
+    if hint is float:
+        return type(value) in (int, float) and math.isfinite(value) and abs(value) < 1e300
+    if hint is int:
+        return type(value) is int and abs(value) < 2**63
+    return type(value) is hint
+
+
+def _kind_text(hint: Any) -> str:
+    words: dict[Any, str] = {
+        int: "a whole number",
+        float: "a finite number",
+        str: "a text",
+        bool: "true or false",
+        types.NoneType: "null",
+    }
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " or ".join(_kind_text(part) for part in typing.get_args(hint))
+    kind = typing.get_origin(hint) or hint
+    return words.get(kind) or {list: "a list", tuple: "a list", dict: "an object"}.get(kind, str(kind))
+
+
+def shown(value: Any) -> str:
+    """A value in an error message, cut where it is long."""
+    if isinstance(value, (dict, list)):
+        return f"a {'list' if isinstance(value, list) else 'object'} of {len(value)}"
+    text = repr(value) if not isinstance(value, int) or abs(value) < 2**63 else "a huge number"
+    return text if len(text) <= 60 else text[:57] + "..."
