@@ -6,6 +6,7 @@
 ['block', 'task', 'steps', 'episodes']
 """
 
+from repertory.agents.library import PolicyLibrary
 from repertory.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
 from repertory.capacity.preselect import recommend_policies
 from repertory.catalogue import domain, learner, selector
@@ -39,6 +40,7 @@ __all__ = [
     "Library",
     "Monitor",
     "OneToOne",
+    "PolicyLibrary",
     "Random",
     "Record",
     "Selector",

@@ -1,11 +1,11 @@
-"""Names for domains, learners and selectors: what `repertory list` shows and the command line accepts.
+"""Names for domains, learners, selectors and agents: what `repertory list` shows and the command line accepts.
 
 Other packages add to them by entry points. In their pyproject.toml:
 
     [project.entry-points."repertory.learners"]
     my-learner = "my_package:MyLearner"
 
-The object behind `repertory.learners` and `repertory.selectors` is a settings class (a subclass of
+The object behind `repertory.learners`, `repertory.selectors` and `repertory.agents` is a settings class (a subclass of
 `repertory.settings.Settings` whose instances build the thing when called), or simply the function that builds it;
 behind `repertory.domains` it is a `DomainEntry`, or a function that returns a `Domain`.
 """
@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from repertory.agents.library import PolicyLibrary
+from repertory.agents.protocol import MakeAgent
 from repertory.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
 from repertory.domains.cartpole import CartpoleRules, cartpole27, cartpole125
 from repertory.domains.domain import Domain
@@ -64,6 +66,7 @@ BUILT_IN: dict[str, dict[str, Any]] = {
         "fixed-partition": FixedPartition,
         "one-to-one": OneToOne,
     },
+    "agents": {"library": PolicyLibrary},
 }
 
 
@@ -81,7 +84,7 @@ def _entry_points(kind: str) -> dict[str, importlib.metadata.EntryPoint]:
 
 
 def names(kind: str) -> list[str]:
-    """Of all `domains`, `learners` or `selectors`, our own first."""
+    """Of all `domains`, `learners`, `selectors` or `agents`, our own first."""
     return [*BUILT_IN[kind], *sorted(_entry_points(kind))]
 
 
@@ -162,6 +165,10 @@ def build_selector(name: str, profile: str, changes: Mapping[str, Any], domain_n
     return _build("selectors", name, profile, changes, domain_name)
 
 
+def build_agent(name: str, profile: str, changes: Mapping[str, Any], domain_name: str = "") -> MakeAgent:
+    return _build("agents", name, profile, changes, domain_name)
+
+
 def _build(kind: str, name: str, profile: str, changes: Mapping[str, Any], domain_name: str) -> Any:
     settings = settings_class(kind, name)
     if settings is NoSettings:  # how a run describes a plain function is no setting
@@ -181,7 +188,7 @@ def all_settings() -> dict[str, type[Settings]]:
 
 def name_of(component: object) -> str:
     """The name of a component in the catalogue, or else of its class or function."""
-    for kind in ("learners", "selectors"):
+    for kind in ("learners", "selectors", "agents"):
         for name, entry in BUILT_IN[kind].items():
             if type(component) is entry:
                 return name

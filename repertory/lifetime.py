@@ -1,7 +1,8 @@
 """Lifetime Policy Reuse: the paper's Algorithm 1, whole.
 
 A lifetime is a sequence of blocks; a block presents one task for a budget of steps; every episode of it is played
-by one policy of a fixed library, which the selector picks and which acts and learns as it would alone.
+by one policy, which the agent chooses and which acts and learns as it would alone. In the paper, the agent is a fixed
+library of policies with a selector (`repertory.agents.library`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from repertory.agents.protocol import Episode, Situation, can_be_saved, opening_steps
 from repertory.domains.domain import Domain
 from repertory.episode import EpisodePlayer, Outcome
 from repertory.errors import EpisodeFault
@@ -40,32 +42,34 @@ class Monitor:
 
 
 class Lifetime:
-    """A library of policies, a selector and a task sequence, and how far they have come.
-
-    `policies` are Learners, `selector` is a Selector; to be saved, both must be of the savable kind.
-    """
+    """An agent and a task sequence, and how far they have come. To be saved, the agent must be of the savable kind."""
 
     def __init__(
         self,
         domain: Domain,
-        policies: Sequence[Any],
-        selector: Any,
+        agent: Any,
         sequence: NDArray[np.int64],
         block_steps: int,
         seed: int,
         run: int,
+        hidden_tasks: bool = False,
     ) -> None:
-        self.policies = list(policies)
-        self.selector = selector
+        self.agent = agent
         self.sequence = sequence
         self.block_steps = block_steps
         self.rows: list[dict[str, Any]] = []
         self._tally: BlockTally | None = None
         """The running block, if one has begun."""
+        self._hidden_tasks = hidden_tasks
         self._task_names = domain.task_names
-        self._player = EpisodePlayer(domain)
+        self._player = EpisodePlayer(domain, opening_steps=opening_steps(agent))
         self._select_rng = generator(seed, "select", run)
         self._env_rng = generator(seed, "env", run)
+
+    @property
+    def policies(self) -> Sequence[Any]:
+        """The agent's, as many as there are now."""
+        return self.agent.policies
 
     def live(self, monitors: Sequence[Monitor] = ()) -> None:
         """Live all blocks that are still to come."""
@@ -89,50 +93,48 @@ class Lifetime:
 
     def _live_block(self, tally: BlockTally, monitors: Sequence[Monitor]) -> None:
         """Episodes of one task until the block's steps are used up; the running episode is finished."""
+        situation = Situation(None if self._hidden_tasks else tally.task)
         while tally.steps < self.block_steps:
-            policy = self.selector.select(tally.task, self._select_rng)
+            policy = self.agent.choose(situation, self._select_rng)
             episode_seed = int(self._env_rng.integers(EPISODE_SEEDS))
             outcome = self._play(tally, policy, episode_seed)
-            self.selector.update(tally.task, policy, outcome.total_reward, outcome.steps)
             tally.add(policy, outcome.total_reward, outcome.steps)
+            self.agent.ended(situation, Episode(policy, outcome.total_reward, outcome.steps, outcome.opening))
             for monitor in monitors:
                 monitor.episode_ended(tally)
 
     def _play(self, tally: BlockTally, policy: int, episode_seed: int) -> Outcome:
         """One episode; what goes wrong in it is told with the task and the policy."""
-        where = f"task {tally.task} ({self._task_names[tally.task]}), policy {policy}, block {tally.block}"
         if not 0 <= policy < len(self.policies):
-            raise EpisodeFault(f"{where}: the selector chose a policy that is none of 0 to {len(self.policies) - 1}")
+            raise EpisodeFault(
+                f"{self._where(tally, policy)}: the agent chose a policy that is none of 0 to {len(self.policies) - 1}"
+            )
         try:
-            outcome = self._player.play(tally.task, self.policies[policy], episode_seed)
+            outcome = self._player.play(tally.task, self.policies[policy], episode_seed, not self._hidden_tasks)
         except EpisodeFault as fault:
-            raise EpisodeFault(f"{where}: {fault}") from fault.__cause__
+            raise EpisodeFault(f"{self._where(tally, policy)}: {fault}") from fault.__cause__
         if not math.isfinite(outcome.total_reward):
-            raise EpisodeFault(f"{where}: an episode of {outcome.steps} steps gave a return that is no finite number")
+            raise EpisodeFault(
+                f"{self._where(tally, policy)}: an episode of {outcome.steps} steps gave a return that is not finite"
+            )
         return outcome
+
+    def _where(self, tally: BlockTally, policy: int) -> str:
+        return f"task {tally.task} ({self._task_names[tally.task]}), policy {policy}, block {tally.block}"
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Everything that decides what is still to come, between two episodes: arrays by name, and plain values."""
-        arrays = {f"selector/{name}": array for name, array in self.selector.state_dict().items()}
-        for number, policy in enumerate(self.policies):
-            arrays |= {f"policy {number}/{name}": array for name, array in policy.state_dict().items()}
         values = {
             "rows": self.rows,
             "tally": None if self._tally is None else self._tally.state(),
             "select": self._select_rng.bit_generator.state,
             "env": self._env_rng.bit_generator.state,
         }
-        return arrays, values
+        return self.agent.state_dict(), values
 
     def load_state(self, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> None:
         """Become the lifetime that `state` described."""
-        groups: dict[str, dict[str, NDArray[Any]]] = {}
-        for full_name, array in arrays.items():
-            group, _slash, name = full_name.partition("/")
-            groups.setdefault(group, {})[name] = array
-        self.selector.load_state_dict(groups.get("selector", {}))
-        for number, policy in enumerate(self.policies):
-            policy.load_state_dict(groups.get(f"policy {number}", {}))
+        self.agent.load_state_dict(arrays)
         self.rows = list(values["rows"])
         self._tally = None if values["tally"] is None else BlockTally.from_state(values["tally"], len(self.policies))
         self._select_rng.bit_generator.state = values["select"]
@@ -145,9 +147,8 @@ class Lifetime:
 
     @property
     def can_be_saved(self) -> bool:
-        """Whether all its parts have `state_dict` and `load_state_dict`."""
-        parts = [self.selector, *self.policies]
-        return all(hasattr(part, "state_dict") and hasattr(part, "load_state_dict") for part in parts)
+        """Whether the agent and all its policies have `state_dict` and `load_state_dict`."""
+        return can_be_saved(self.agent)
 
     def close(self) -> None:
         """Let go of the environments."""

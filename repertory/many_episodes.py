@@ -41,7 +41,7 @@ class ManyEpisodes:
             raise UsageError(f"task {task} of {domain.name} does not exist; valid: 0 to {domain.n_tasks - 1}")
         self._kernels = tasks.kernels
         self._params = pack(tasks.params[task])
-        self._stage = new_stage(tasks)
+        self._stage = pack(new_stage(tasks))
         self._sizes = policy_sizes(domain, tasks)
         self._name = domain.name
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from repertory import metrics
 
 if TYPE_CHECKING:
+    from repertory.agents.protocol import Agent
     from repertory.learners.protocol import Learner
     from repertory.library import Library
-    from repertory.selectors import Selector
 
 LAST_EPISODES = 10
 """`last_return` is the mean return of this many last episodes of a block."""
@@ -32,14 +32,15 @@ class BlockTally:
         self.steps = 0
         self.episodes = 0
         self.total_reward = 0.0
-        self.plays = np.zeros(n_policies, np.int64)
-        """How many episodes each policy played."""
+        self.plays = [0] * n_policies
+        """How many episodes each policy played; policies that come later in the block are added."""
         self._last_returns: deque[float] = deque(maxlen=LAST_EPISODES)
 
     def add(self, policy: int, total_reward: float, steps: int) -> None:
         self.steps += steps
         self.episodes += 1
         self.total_reward += total_reward
+        self.plays += [0] * (policy + 1 - len(self.plays))
         self.plays[policy] += 1
         self._last_returns.append(total_reward)
 
@@ -66,7 +67,7 @@ class BlockTally:
         tally.steps, tally.episodes = state["steps"], state["episodes"]
         tally.total_reward = state["total_reward"]
         tally._last_returns.extend(state["last_returns"])
-        tally.plays[:] = [state[f"policy_{i}"] for i in range(n_policies)]
+        tally.plays = [state.get(f"policy_{i}", 0) for i in range(n_policies)]
         return tally
 
     def row(self) -> dict[str, Any]:
@@ -78,14 +79,19 @@ class BlockTally:
             "total_reward": self.total_reward,
             "mean_return": self.mean_return,
             "last_return": self.last_return,
-            **{f"policy_{i}": int(count) for i, count in enumerate(self.plays)},
+            **{f"policy_{i}": count for i, count in enumerate(self.plays)},
         }
 
 
 def block_table(rows: list[dict[str, Any]], n_policies: int) -> pd.DataFrame:
-    """`record.blocks`: a row per block, columns as `BlockTally.row`, also when no block was lived."""
+    """`record.blocks`: a row per block, columns as `BlockTally.row`, also when no block was lived.
+
+    A policy that was not there yet has played no episode.
+    """
     columns = ["block", "task", "steps", "episodes", "total_reward", "mean_return", "last_return"]
-    return pd.DataFrame(rows, columns=[*columns, *(f"policy_{i}" for i in range(n_policies))])
+    played = max((len(row) - len(columns) for row in rows), default=0)
+    policies = [f"policy_{i}" for i in range(max(n_policies, played))]
+    return pd.DataFrame([dict.fromkeys(policies, 0) | row for row in rows], columns=[*columns, *policies])
 
 
 @dataclass(frozen=True)
@@ -96,9 +102,13 @@ class Record:
     """A row per block: block, task, steps, episodes, total_reward, mean_return, last_return (of its last ten episodes),
     and the episodes that each policy played (policy_0, policy_1, ...)."""
     settings: dict[str, Any]
-    policies: list[Learner]
-    selector: Selector
+    agent: Agent
     observation_space: gymnasium.Space
+
+    @property
+    def policies(self) -> list[Learner]:
+        """As they are at the end."""
+        return list(self.agent.policies)
 
     def __repr__(self) -> str:
         name, policies = self.settings["domain"]["name"], len(self.policies)

@@ -23,6 +23,6 @@ def generator(seed: int, purpose: str, run: int | None = None) -> np.random.Gene
     return np.random.Generator(np.random.PCG64(seed_sequence(seed, purpose, run)))
 
 
-def policy_seeds(seed: int, run: int, policies: int) -> list[int]:
-    """An integer seed for each policy of a library."""
-    return [int(word) for word in seed_sequence(seed, "learn", run).generate_state(policies, np.uint32)]
+def policy_seed(seed: int, run: int, number: int) -> int:
+    """An integer seed for a policy, by its number; how many there are makes no difference."""
+    return int(seed_sequence(seed, "learn", run).generate_state(number + 1, np.uint32)[number])

@@ -103,9 +103,10 @@ def outcome(act: Callable[[], Any]) -> Any:
     try:
         return act()
     except UsageError as error:
-        assert "\n" not in str(error), str(error)
-        assert len(str(error)) < 2000
-        return str(error)
+        message = str(error)
+    assert "\n" not in message
+    assert len(message) < 2000
+    return message
 
 
 def go_on(folder: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import repertory
 from repertory.record import BlockTally
-from repertory.seeds import PURPOSES, generator, policy_seeds
+from repertory.seeds import PURPOSES, generator, policy_seed, seed_sequence
 from repertory.sequence import task_sequence
 
 QUICK = repertory.DQN(learning_starts=500, buffer_size=2000)
@@ -46,7 +46,9 @@ def test_purposes_runs_and_seeds_have_randomness_of_their_own() -> None:
         for purpose in PURPOSES
     ]
     assert len(set(draws)) == len(draws)
-    assert len(set(policy_seeds(0, 0, 300))) == 300
+    seeds = [policy_seed(0, 0, number) for number in range(300)]
+    assert len(set(seeds)) == 300
+    assert seeds == list(seed_sequence(0, "learn", 0).generate_state(300, np.uint32))  # as when drawn all at once
 
 
 def test_columns_and_bookkeeping() -> None:
@@ -86,7 +88,7 @@ def test_one_seed_repeats_and_two_differ() -> None:
 
 def test_policies_start_apart_and_learn_only_from_their_own_episodes() -> None:
     record = quick(selector=repertory.FixedPartition())
-    initial = [QUICK(*_spaces(), seed).policy["weights"] for seed in policy_seeds(0, 0, 4)]
+    initial = [QUICK(*_spaces(), seed).policy["weights"] for seed in [policy_seed(0, 0, number) for number in range(4)]]
     steps = [policy.policy["life"] for policy in record.policies]
     assert sum(steps) == record.blocks["steps"].sum()
     for policy, start, lived in zip(record.policies, initial, steps, strict=True):

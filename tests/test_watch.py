@@ -165,8 +165,8 @@ def lifetime_with(selector: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize("selector", [repertory.EpsilonGreedy(), repertory.UCB1Tuned()])
 def test_the_best_policy_has_the_best_average_of_those_tried(selector: Any) -> None:
     _plan, lifetime = lifetime_with(selector)
-    lifetime.selector.update(0, 1, -10.0, 100)
-    lifetime.selector.update(0, 2, -5.0, 100)
+    lifetime.agent.selector.update(0, 1, -10.0, 100)
+    lifetime.agent.selector.update(0, 2, -5.0, 100)
     assert best_policy(lifetime, 0) == 2  # policy 0 was never tried, though nothing is better than a loss
     with pytest.raises(UsageError, match=r"no policy has played task 1 yet.*--policy, 0 to 2"):
         best_policy(lifetime, 1)
@@ -174,7 +174,7 @@ def test_the_best_policy_has_the_best_average_of_those_tried(selector: Any) -> N
 
 def test_a_fixed_selector_has_its_own_policy_for_each_task() -> None:
     _plan, lifetime = lifetime_with(repertory.FixedPartition())
-    assert [best_policy(lifetime, task) for task in range(18)] == list(lifetime.selector.policy_of_task)
+    assert [best_policy(lifetime, task) for task in range(18)] == list(lifetime.agent.selector.policy_of_task)
 
 
 def test_another_selector_is_known_by_its_plays() -> None:

@@ -69,7 +69,7 @@ def living(size: Size, turns: int) -> Contender:
     lifetime = plan.lifetime()
     for number, policy in enumerate(lifetime.policies):
         fill_memory(domain, number % domain.n_tasks, policy, size.buffer_size)
-    settle(lifetime.selector, size)
+    settle(lifetime.agent.selector, size)
     sequence, lifetime.sequence = lifetime.sequence, lifetime.sequence[:0]
 
     def work() -> int:

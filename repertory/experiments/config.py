@@ -23,9 +23,18 @@ from repertory.errors import UsageError, unknown
 from repertory.experiments.plan import Plan, make_plan
 from repertory.learners.protocol import MakeLearner
 
-COMPONENTS = ("domain", "learner", "selector")
-RUN_KEYS = ("domain", "learner", "selector", "policies", "blocks", "block_steps", "run", "seed", "profile", "task")
-DEFAULTS: dict[str, Any] = {"selector": "epsilon-greedy", "run": 0, "seed": 0, "profile": "text"}
+COMPONENTS = ("domain", "learner", "selector", "agent")
+RUN_KEYS = (
+    *COMPONENTS,
+    *("policies", "blocks", "block_steps", "run", "seed", "profile", "task", "hidden_tasks"),
+)
+DEFAULTS: dict[str, Any] = {
+    "selector": "epsilon-greedy",
+    "agent": "library",
+    "run": 0,
+    "seed": 0,
+    "profile": "text",
+}
 
 Sections = dict[str, dict[str, Any]]
 
@@ -83,6 +92,7 @@ def plan_from_names(run: dict[str, Any], sections: Mapping[str, Mapping[str, Any
     run["domain"] = catalogue.build_domain(domain_name, profile, sections.get("domain", {}))
     run["learner"] = catalogue.build_learner(run["learner"], profile, sections.get("learner", {}))
     run["selector"] = catalogue.build_selector(run["selector"], profile, sections.get("selector", {}), domain_name)
+    run["agent"] = catalogue.build_agent(run.get("agent", "library"), profile, sections.get("agent", {}), domain_name)
     return make_plan(**run)
 
 

@@ -31,7 +31,9 @@ from repertory.settings import Settings
 
 RUN_FORMAT = 2
 BLOCKS_FORMAT = 2
-COMPONENTS = ("domain", "learner", "selector")
+COMPONENTS = ("domain", "learner", "selector", "agent")
+SINCE: dict[str, Any] = {"task": None, "agent": {"name": "library"}, "hidden_tasks": False}
+"""Settings of a run that older ones did not have, and what they were then."""
 METADATA_KEY = b"repertory"
 INTEGER_COLUMNS = ("block", "task", "steps", "episodes")
 REAL_COLUMNS = ("total_reward", "mean_return", "last_return")
@@ -66,6 +68,7 @@ class _Shape:
     domain: dict[str, Any]
     learner: dict[str, Any]
     selector: dict[str, Any]
+    agent: dict[str, Any]
     policies: int
     blocks: int
     block_steps: int
@@ -74,7 +77,8 @@ class _Shape:
     profile: str
     score: str
     task_names: list[str]
-    task: int | None = None
+    task: int | None
+    hidden_tasks: bool
 
     def __post_init__(self) -> None:
         for name, smallest in {"policies": 1, "blocks": 1, "block_steps": 1, "seed": 0, "run": 0}.items():
@@ -120,13 +124,13 @@ def checked_settings(settings: Any, source: Path | str) -> dict[str, Any]:
     """The settings of a run, whole and of the right kinds, with what an older version did not have to say."""
     if not isinstance(settings, dict):
         raise Unreadable(source, f"'settings' is {shown(settings)}; valid: an object")
-    build(_Shape, settings, source)
+    build(_Shape, SINCE | settings, source)
     return completed(settings)
 
 
 def completed(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of an older run with everything added that has become a setting since."""
-    whole = {"task": None, **settings}
+    whole = {**SINCE, **settings}
     for part in COMPONENTS:
         known = _settings_class(f"{part}s", whole[part]["name"])
         if known is not None:
@@ -175,7 +179,10 @@ def read_blocks(path: Path, settings: Mapping[str, Any]) -> pd.DataFrame:
     except (OSError, ValueError, TypeError, KeyError, pa.ArrowException, RecursionError, MemoryError) as error:
         raise Unreadable(path, " ".join(str(error).split())[:200] or type(error).__name__) from None
     check_format(parse_json(note, path), BLOCKS_FORMAT, path)
-    policies = [f"policy_{i}" for i in range(settings["policies"])]
+    columns = [column for column in blocks.columns if column.startswith("policy_")]
+    # A library has as many policies as were asked for; of other agents, as many as ever played.
+    count = settings["policies"] if settings["agent"]["name"] == "library" else max(len(columns), 1)
+    policies = [f"policy_{i}" for i in range(count)]
     for column in (*INTEGER_COLUMNS, *REAL_COLUMNS, *policies):
         if column not in blocks.columns:
             raise Unreadable(path, f"the column '{column}' is missing")

@@ -120,7 +120,7 @@ def check_finite(lifetime: Lifetime, tally: BlockTally) -> None:
     if not np.isfinite(tally.total_reward):
         raise Diverged(f"a reward {where} is not a finite number; the environment or the learner is at fault")
     for number in np.flatnonzero(tally.plays):
-        is_finite = getattr(lifetime.policies[number], "is_finite", None)
+        is_finite = getattr(lifetime.policies[int(number)], "is_finite", None)
         if is_finite is not None and not is_finite():
             raise Diverged(
                 f"policy {number} diverged {where}: its weights are no longer finite; try a smaller learning rate"

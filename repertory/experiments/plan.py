@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from repertory import catalogue
+from repertory.agents.library import PolicyLibrary
+from repertory.agents.protocol import AgentSetup, MakeAgent
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
 from repertory.experiments.description import described, is_described
-from repertory.learners.protocol import MakeLearner
+from repertory.learners.protocol import Learner, MakeLearner
 from repertory.lifetime import Lifetime
 from repertory.profiles import check_profile
-from repertory.seeds import generator, policy_seeds
+from repertory.seeds import generator, policy_seed
 from repertory.selectors import MakeSelector
 from repertory.sequence import single_task, task_sequence
 from repertory.settings import LARGEST_INTEGER, Settings
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Plan:
     """Everything that decides a lifetime, checked; `Plan.lifetime()` can then be lived."""
 
@@ -36,6 +38,10 @@ class Plan:
     profile: str
     task: int | None = None
     """The only task of the lifetime; all of them in random blocks if none."""
+    agent: MakeAgent = field(default_factory=PolicyLibrary)
+    """What lives the lifetime; the library of policies with a selector if not said otherwise."""
+    hidden_tasks: bool = False
+    """Whether neither agent nor policies are told which task it is."""
 
     def __post_init__(self) -> None:
         for name, smallest in {"policies": 1, "blocks": 1, "block_steps": 1, "seed": 0, "run": 0}.items():
@@ -46,22 +52,42 @@ class Plan:
         if self.task is not None and not (type(self.task) is int and 0 <= self.task <= last):
             raise UsageError(f"task is {str(self.task)[:30]}; valid: 0 to {last}, or none for all in random blocks")
         check_profile(self.profile)
-        self._selector()  # a selector that does not fit the library refuses here, before anything is written
+        if not isinstance(self.hidden_tasks, bool):
+            raise UsageError(f"hidden_tasks is {str(self.hidden_tasks)[:30]}; valid: true or false")
+        # A selector that does not fit the library refuses here, before anything is written.
+        self.selector(self._known_tasks or 1, self.policies, self._assign_rng())
 
-    def _selector(self) -> Any:
-        return self.selector(self.domain.n_tasks, self.policies, generator(self.seed, "assign", self.run))
+    @property
+    def _known_tasks(self) -> int | None:
+        return None if self.hidden_tasks else self.domain.n_tasks
+
+    def _assign_rng(self) -> np.random.Generator:
+        return generator(self.seed, "assign", self.run)
+
+    def new_policy(self, number: int) -> Learner:
+        """The policy of a number, untrained."""
+        return self.learner(
+            self.domain.observation_space, self.domain.action_space, policy_seed(self.seed, self.run, number)
+        )
 
     def lifetime(self) -> Lifetime:
-        spaces = (self.domain.observation_space, self.domain.action_space)
-        seeds = policy_seeds(self.seed, self.run, self.policies)
+        setup = AgentSetup(
+            observation_space=self.domain.observation_space,
+            action_space=self.domain.action_space,
+            n_tasks=self._known_tasks,
+            policies=self.policies,
+            new_policy=self.new_policy,
+            make_selector=self.selector,
+            rng=self._assign_rng(),
+        )
         return Lifetime(
             domain=self.domain,
-            policies=[self.learner(*spaces, policy_seed) for policy_seed in seeds],
-            selector=self._selector(),
+            agent=self.agent(setup),
             sequence=self._sequence(),
             block_steps=self.block_steps,
             seed=self.seed,
             run=self.run,
+            hidden_tasks=self.hidden_tasks,
         )
 
     def _sequence(self) -> NDArray[np.int64]:
@@ -72,7 +98,8 @@ class Plan:
     @property
     def is_described(self) -> bool:
         """Whether `settings` tells this plan from all others: not if a component is code that cannot be read."""
-        return self.domain.is_described and is_described(self.learner) and is_described(self.selector)
+        parts = (self.learner, self.selector, self.agent)
+        return self.domain.is_described and all(is_described(part) for part in parts)
 
     def settings(self) -> dict[str, Any]:
         """For the record of the run: plain values only."""
@@ -80,6 +107,7 @@ class Plan:
             "domain": {"name": self.domain.name, **self.domain.settings},
             "learner": described(self.learner),
             "selector": described(self.selector),
+            "agent": described(self.agent),
             "policies": self.policies,
             "blocks": self.blocks,
             "block_steps": self.block_steps,
@@ -87,6 +115,7 @@ class Plan:
             "run": self.run,
             "profile": self.profile,
             "task": self.task,
+            "hidden_tasks": self.hidden_tasks,
             "score": self.domain.score,
             "task_names": list(self.domain.task_names),
         }
@@ -104,6 +133,8 @@ def make_plan(
     seed: int = 0,
     profile: str = "text",
     task: int | None = None,
+    agent: MakeAgent | str = "library",
+    hidden_tasks: bool = False,
 ) -> Plan:
     """Names to objects, defaults to values."""
     if isinstance(domain, str):
@@ -112,7 +143,9 @@ def make_plan(
         learner = catalogue.learner(learner, profile)
     if isinstance(selector, str):
         selector = catalogue.build_selector(selector, profile, {}, getattr(domain, "name", ""))
-    for component in (learner, selector):
+    if isinstance(agent, str):
+        agent = catalogue.build_agent(agent, profile, {}, getattr(domain, "name", ""))
+    for component in (learner, selector, agent):
         if isinstance(component, type) and issubclass(component, Settings):
             raise UsageError(f"{component.__name__} is a class; give {component.__name__}()")
     if not isinstance(domain, Domain):
@@ -131,6 +164,8 @@ def make_plan(
         run=_plain_integer(run),
         profile=profile,
         task=_plain_integer(task),
+        agent=agent,
+        hidden_tasks=hidden_tasks,
     )
 
 

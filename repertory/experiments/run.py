@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from repertory.agents.protocol import MakeAgent
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
 from repertory.experiments.checkpoint import Checkpoint
@@ -30,6 +31,8 @@ def live(
     seed: int = 0,
     profile: str = "text",
     task: int | None = None,
+    agent: MakeAgent | str = "library",
+    hidden_tasks: bool = False,
     out: str | Path | None = None,
     monitors: Sequence[Monitor] = (),
 ) -> Record:
@@ -38,10 +41,11 @@ def live(
     `domain`, `learner` and `selector` are objects or names in the catalogue; names are read under `profile`, objects
     are taken as they are. `learner` may be settings such as `repertory.DQN()` or any callable
     `(observation_space, action_space, seed)` that returns a learner; `selector` any callable
-    `(n_tasks, n_policies, rng)` that returns a selector. `blocks` and `block_steps` are as long as the paper's if not
+    `(n_tasks, n_policies, rng)` that returns a selector. `agent` is what makes a lifetime of them: the fixed library
+    with its selector by default, or any callable that takes an `AgentSetup` and returns an agent. With `hidden_tasks`,
+    neither agent nor policies are told which task it is. `blocks` and `block_steps` are as long as the paper's if not
     given (675 blocks of 60,000 steps for domains that are not in the paper). With `task`, all blocks present that one
-    task. With `out`, the run is kept in that
-    folder, and one that was interrupted there goes on.
+    task. With `out`, the run is saved in that folder, and one that was interrupted there is resumed.
     """
     plan = make_plan(
         domain,
@@ -54,6 +58,8 @@ def live(
         seed=seed,
         profile=profile,
         task=task,
+        agent=agent,
+        hidden_tasks=hidden_tasks,
     )
     return live_plan(plan, out, monitors)
 
@@ -82,7 +88,7 @@ def live_plan(
 
 def _record(plan: Plan, lifetime: Lifetime) -> Record:
     space = plan.domain.observation_space
-    return Record(lifetime.blocks, plan.settings(), lifetime.policies, lifetime.selector, space)
+    return Record(lifetime.blocks, plan.settings(), lifetime.agent, space)
 
 
 def _live_in_folder(
@@ -116,7 +122,7 @@ def _resume(folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any], not
     if checkpoint is None:
         _refuse_to_start_again(folder, problems)
         if not lifetime.can_be_saved:
-            notice("this run cannot be interrupted and resumed: a policy or the selector has no state_dict")
+            notice("this run cannot be interrupted and resumed: the agent, or a part of it, has no state_dict")
         return
     for problem in problems:
         notice(f"{problem}; using the one before")

@@ -33,13 +33,13 @@ class TensorBoardMonitor(Monitor):
         self._score = score
         self._writer: Any = None
         self._steps = 0
-        self._losses: list[tuple[int, float]] = []
-        self._policies: list[Any] = []
+        self._losses: dict[int, tuple[int, float]] = {}
+        self._lifetime: Lifetime | None = None
 
     def lifetime_begins(self, lifetime: Lifetime) -> None:
         """Begin where the lifetime is, at its start or at a checkpoint."""
-        self._policies = lifetime.policies
-        self._losses = [_losses(policy) for policy in lifetime.policies]
+        self._lifetime = lifetime
+        self._losses = {number: _losses(policy) for number, policy in enumerate(lifetime.policies)}
         self._steps = sum(row["steps"] for row in lifetime.rows)
         self._folder.mkdir(parents=True, exist_ok=True)
         self._writer = self._new_writer(str(self._folder))
@@ -47,12 +47,13 @@ class TensorBoardMonitor(Monitor):
         self._writer.add_event(self._event(wall_time=time.time(), step=self._steps + 1, session_log=start))
 
     def block_ended(self, tally: BlockTally) -> None:
+        assert self._lifetime is not None
         self._steps += tally.steps
         scalars = {"score": tally.score(self._score), "task": float(tally.task)}
-        for number, (policy, plays) in enumerate(zip(self._policies, tally.plays, strict=True)):
+        for number, (policy, plays) in enumerate(zip(self._lifetime.policies, tally.plays, strict=False)):
             scalars[f"share/policy {number}"] = plays / tally.episodes
             updates, total = _losses(policy)
-            earlier_updates, earlier_total = self._losses[number]
+            earlier_updates, earlier_total = self._losses.get(number, (0, 0.0))
             if updates > earlier_updates:
                 scalars[f"loss/policy {number}"] = (total - earlier_total) / (updates - earlier_updates)
             self._losses[number] = updates, total

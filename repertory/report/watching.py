@@ -200,7 +200,8 @@ def best_policy(lifetime: Lifetime, task: int) -> int:
 
     For a selector with neither, it is the one that played most of the task's last blocks.
     """
-    state = lifetime.selector.state_dict() if hasattr(lifetime.selector, "state_dict") else {}
+    selector = getattr(lifetime.agent, "selector", None)
+    state = selector.state_dict() if selector is not None and hasattr(selector, "state_dict") else {}
     if "policy_of_task" in state:
         return int(state["policy_of_task"][task])
     if {"values", "steps"} <= state.keys():

@@ -1,6 +1,6 @@
-"""Conformance checks for learners and domains of your own.
+"""Conformance checks for learners, domains and agents of your own.
 
-    from repertory.testing import check_domain, check_learner
+    from repertory.testing import check_agent, check_domain, check_learner
 
     def test_my_learner():
         check_learner(MyLearner(learning_rate=0.1), my_domain)
@@ -8,11 +8,15 @@
     def test_my_domain():
         check_domain(my_domain)
 
+    def test_my_agent():
+        check_agent(MyAgent())
+
 Each raises `ConformanceError`, which says what was checked and what was found.
 """
 
+from repertory.testing.agents import check_agent
 from repertory.testing.domains import check_domain
 from repertory.testing.learners import check_learner
 from repertory.testing.trace import ConformanceError
 
-__all__ = ["ConformanceError", "check_domain", "check_learner"]
+__all__ = ["ConformanceError", "check_agent", "check_domain", "check_learner"]

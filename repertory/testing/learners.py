@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory import catalogue
+from repertory.agents.library import LibraryAgent
 from repertory.domains.domain import Domain
 from repertory.learners.protocol import CompiledLearner, MakeLearner
 from repertory.lifetime import EPISODE_SEEDS, Lifetime
@@ -255,7 +256,7 @@ def _check_library(stage: _Stage, steps: int) -> None:
 def _live(stage: _Stage, learner: Any, block_steps: int) -> list[dict[str, Any]]:
     domain = stage.domain
     selector = FixedSelector(np.zeros(domain.n_tasks, np.int64))
-    lifetime = Lifetime(domain, [learner], selector, single_task(0, 2), block_steps, stage.seed, run=0)
+    lifetime = Lifetime(domain, LibraryAgent([learner], selector), single_task(0, 2), block_steps, stage.seed, run=0)
     try:
         lifetime.live()
     finally:

@@ -1,0 +1,107 @@
+"""What a lifetime asks of an agent. Nothing to inherit: any object with two methods and a list of policies is one.
+
+    policy = agent.choose(situation, rng)     # which of agent.policies plays the next episode
+    agent.ended(situation, episode)           # how it went
+
+A library of policies with a selector is an agent; so is a single policy for all tasks, a library that grows or splits,
+or one that has to guess which task it is. Policies learn by themselves, inside `observe`; an agent only says who plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.learners.protocol import Learner, State
+from repertory.selectors import MakeSelector
+
+
+class Situation(NamedTuple):
+    """What an agent may know before an episode."""
+
+    task: int | None
+    """None where the task is hidden."""
+
+
+class Opening(NamedTuple):
+    """The first transitions of an episode, a row each. The arrays are used again: copy what is to be kept."""
+
+    observations: NDArray[Any]
+    actions: NDArray[Any]
+    rewards: NDArray[np.float64]
+    next_observations: NDArray[Any]
+    terminated: NDArray[np.bool_]
+
+
+class Episode(NamedTuple):
+    """What an agent hears of an episode."""
+
+    policy: int
+    total_reward: float
+    steps: int
+    opening: Opening | None = None
+    """If the agent asked for one; see `Agent.opening_steps`."""
+
+
+class Agent(Protocol):
+    """Whatever lives a lifetime."""
+
+    @property
+    def policies(self) -> Sequence[Learner]:
+        """The policies there are now; an episode's policy is a place in this list. It may grow during a life."""
+
+    def choose(self, situation: Situation, rng: np.random.Generator) -> int:
+        """The policy to play the next episode."""
+
+    def ended(self, situation: Situation, episode: Episode) -> None:
+        """An episode is over; its policy has learned from it already."""
+
+
+class SavableAgent(Agent, Protocol):
+    """An agent that can be saved, its policies included, and go on later."""
+
+    opening_steps: int
+    """How many first transitions of each episode it wants to hear of; an agent without this attribute hears of none."""
+
+    @property
+    def can_be_saved(self) -> bool:
+        """Whether all its parts can; an agent without this property always can."""
+
+    def state_dict(self) -> State:
+        """Copies of all that decides the agent's future."""
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Become the agent that `state_dict` described, with as many policies as it had."""
+
+
+class AgentSetup(NamedTuple):
+    """What an agent is built from."""
+
+    observation_space: gymnasium.Space
+    action_space: gymnasium.Space
+    n_tasks: int | None
+    """None where tasks are hidden."""
+    policies: int
+    """How many policies there may be."""
+    new_policy: Callable[[int], Learner]
+    """The policy of a number, untrained; always the same for the same number."""
+    make_selector: MakeSelector
+    rng: np.random.Generator
+    """For draws that are made once, before the first episode."""
+
+
+MakeAgent = Callable[[AgentSetup], Agent]
+"""Settings such as `PolicyLibrary()` are such callables."""
+
+
+def opening_steps(agent: Agent) -> int:
+    return int(getattr(agent, "opening_steps", 0))
+
+
+def can_be_saved(agent: Agent) -> bool:
+    has_methods = hasattr(agent, "state_dict") and hasattr(agent, "load_state_dict")
+    return has_methods and bool(getattr(agent, "can_be_saved", True))

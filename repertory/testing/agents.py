@@ -1,0 +1,123 @@
+"""Whether an agent keeps to the protocol."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+from repertory import catalogue
+from repertory.agents.protocol import Episode, MakeAgent, Situation, can_be_saved
+from repertory.domains.domain import Domain
+from repertory.errors import EpisodeFault
+from repertory.experiments.plan import Plan, make_plan
+from repertory.learners.protocol import MakeLearner
+from repertory.lifetime import Lifetime
+from repertory.testing.trace import ConformanceError, expect
+
+
+def check_agent(
+    make_agent: MakeAgent,
+    domain: Domain | str = "cartpole27",
+    learner: MakeLearner | str = "random",
+    *,
+    policies: int = 3,
+    blocks: int = 6,
+    block_steps: int = 300,
+    seed: int = 0,
+) -> None:
+    """Check all that a lifetime asks of an agent, by living some short ones.
+
+    `make_agent` is what `repertory.live(agent=...)` takes: settings, or any callable that takes an `AgentSetup`. Choose
+    `blocks` and `block_steps` so large that it does all it can do. Saving is checked if the agent has `state_dict`.
+    """
+    place = catalogue.domain(domain) if isinstance(domain, str) else domain
+
+    def plan(hidden_tasks: bool = False) -> Plan:
+        return make_plan(
+            place,
+            learner,
+            policies,
+            "epsilon-greedy",
+            blocks=blocks,
+            block_steps=block_steps,
+            seed=seed,
+            agent=make_agent,
+            hidden_tasks=hidden_tasks,
+        )
+
+    _check_methods(plan().lifetime().agent)
+    whole = _live(plan())
+    _check_same_seed(plan(), whole)
+    hidden = _live(plan(hidden_tasks=True))
+    told = [situation.task for situation in hidden.agent.situations]
+    expect(told == [None] * len(told), "hidden tasks", "a situation named the task")
+    if can_be_saved(whole.agent.agent):
+        _check_saving(plan(), whole, blocks // 2)
+
+
+class _Watched:
+    """An agent whose every choice is written down."""
+
+    def __init__(self, agent: Any) -> None:
+        self.agent = agent
+        self.choices: list[int] = []
+        self.situations: list[Situation] = []
+        self.opening_steps = int(getattr(agent, "opening_steps", 0))
+
+    @property
+    def policies(self) -> Any:
+        return self.agent.policies
+
+    def choose(self, situation: Situation, rng: np.random.Generator) -> int:
+        self.situations.append(situation)
+        self.choices.append(self.agent.choose(situation, rng))
+        return self.choices[-1]
+
+    def ended(self, situation: Situation, episode: Episode) -> None:
+        self.agent.ended(situation, episode)
+
+
+def _check_methods(agent: Any) -> None:
+    for name in ("choose", "ended"):
+        expect(callable(getattr(agent, name, None)), "protocol", f"{type(agent).__name__} has no method {name}")
+    expect(len(getattr(agent, "policies", ())) > 0, "protocol", f"{type(agent).__name__}.policies is empty")
+
+
+def _live(plan: Plan, blocks: int | None = None, lifetime: Lifetime | None = None) -> Lifetime:
+    """A lifetime whose agent is watched, lived as far as some block."""
+    lifetime = lifetime or plan.lifetime()
+    lifetime.agent = _Watched(lifetime.agent)
+    sequence, lifetime.sequence = lifetime.sequence, lifetime.sequence[:blocks]
+    try:
+        lifetime.live()
+    except EpisodeFault as fault:
+        raise ConformanceError(f"choices: {fault}") from fault
+    finally:
+        lifetime.sequence = sequence
+        lifetime.close()
+    return lifetime
+
+
+def _check_same_seed(plan: Plan, whole: Lifetime) -> None:
+    states = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
+    again = _live(plan)
+    expect(again.rows == whole.rows, "seeds", "two lifetimes of the same seed differ; valid: draw from `rng` alone")
+    after = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
+    expect(states == after, "seeds", "the agent drew from a global generator; valid: draw from `rng` alone")
+
+
+def _check_saving(plan: Plan, whole: Lifetime, middle: int) -> None:
+    half = _live(plan, middle)
+    half.agent = half.agent.agent
+    arrays, values = half.state()
+    for name, array in arrays.items():
+        expect(isinstance(array, np.ndarray), "saving", f"{name} in state_dict is a {type(array).__name__}")
+    resumed = plan.lifetime()
+    resumed.load_state({name: array.copy() for name, array in arrays.items()}, values)
+    again = resumed.agent.state_dict()
+    same = again.keys() == arrays.keys() and all(np.array_equal(again[name], arrays[name]) for name in arrays)
+    expect(same, "saving", "an agent that was loaded has another state than the one that was saved")
+    _live(plan, lifetime=resumed)
+    expect(resumed.rows == whole.rows, "saving", "a lifetime that was saved and resumed ended otherwise")
