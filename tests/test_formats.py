@@ -138,8 +138,8 @@ def unknown_setting(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("make_newer", "message"),
     [
-        (newer_run_file, "run.json.*has format 3.*use repertory 9.9"),
-        (newer_checkpoint, "checkpoint.npz.*has format 3.*use repertory"),
+        (newer_run_file, "run.json.*repertory 9.9 wrote it in format 3.*use a newer version"),
+        (newer_checkpoint, "checkpoint.npz.*wrote it in format 3.*use a newer version"),
         (unknown_setting, "settings that this version does not have \\(learner.new_idea\\).*use repertory 0.1.0"),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_newer_library_and_sweep_are_refused_by_name(old: Path, monkeypatch: p
     repertory.load(old / "library-ppo.npz").save(old / "newer.npz")
     claim(old / "newer", read_sweep(old / "sweep"))
     monkeypatch.undo()
-    with pytest.raises(OtherFormat, match=r"newer.npz.*format 3.*formats up to 2.*use repertory"):
+    with pytest.raises(OtherFormat, match=r"newer.npz.*format 3.*formats up to 2.*use a newer version"):
         repertory.load(old / "newer.npz")
     with pytest.raises(OtherFormat, match=r"sweep.json.*format 3"):
         read_results(old / "newer")

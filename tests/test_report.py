@@ -139,7 +139,7 @@ def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
     (tmp_path / "mine" / "1P" / "run-01" / "run.json").write_text("{")
     results = read_results(tmp_path / "mine")
     assert [run.number for run in results.runs] == [0]
-    assert "delete that folder and run it again" in results.problems[0]
+    assert "delete its folder and run that again" in results.problems[0]
     (tmp_path / "mine" / "1P" / "run-00" / "blocks.parquet").write_bytes(b"PAR1")
     assert len(read_results(tmp_path / "mine").problems) == 2
 

@@ -347,7 +347,7 @@ def test_folders_that_cannot_be_watched(runs: Callable[[str], Path], tmp_path: P
     with pytest.raises(UsageError, match="has no good checkpoint"):
         watch(run)
     (run / "run.json").write_text('{"settings": {"domain": {}}}')
-    with pytest.raises(UsageError, match="was kept by another version of repertory"):
+    with pytest.raises(UsageError, match="run.json cannot be read .'learner' is missing"):
         watch(run)
 
 

@@ -25,12 +25,16 @@ class Unreadable(UsageError):
     """A file that cannot be used; the message names it, and the field that is wrong."""
 
     def __init__(self, path: Path | str, reason: str) -> None:
-        super().__init__(f"{path} cannot be read ({reason})")
+        super().__init__(f"{path} cannot be read ({reason}); {self.next_step}")
         self.reason = reason
+
+    next_step = "next: put back a copy of it, or delete its folder and run that again"
 
 
 class OtherFormat(Unreadable):
     """A file that is whole, but that only another version of repertory can use."""
+
+    next_step = "next: use a newer version"
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -71,11 +75,8 @@ def check_format(content: dict[str, Any], newest: int, source: Path | str) -> in
     if number > newest:
         maker = content.get("made_by")
         version = maker.get("version") if isinstance(maker, dict) else None
-        raise OtherFormat(
-            source,
-            f"it has format {number}, and this version of repertory reads formats up to {newest}; next: use repertory "
-            f"{version if isinstance(version, str) else 'of a newer version'}",
-        )
+        by = f"repertory {version}" if isinstance(version, str) else "a newer version"
+        raise OtherFormat(source, f"{by} wrote it in format {number}, and this version reads formats up to {newest}")
     return number
 
 
