@@ -72,7 +72,7 @@ def run(
     ] = False,
 ) -> None:
     """Live one lifetime: blocks of random tasks, a policy picked per episode, all learning as they go."""
-    from repertory.experiments.config import plan_from_options
+    from repertory.experiments.config import spec_from_options
     from repertory.experiments.session import run_in_console
 
     options = {
@@ -87,7 +87,7 @@ def run(
         "block_steps": block_steps,
         "task": task,
     }
-    run_in_console(plan_from_options(options, set_ or [], config), out, console(), tensorboard)
+    run_in_console(spec_from_options(options, set_ or [], config), out, console(), tensorboard)
 
 
 @app.command()

@@ -31,13 +31,13 @@ def write_sweep(out: Path, sweep: Sweep = SWEEP, conditions: Iterable[str] = CON
     for name in conditions:
         for run in range(runs):
             folder = RunFolder(run_path(out, name, run))
-            plan = sweep.job(out, sweep.data.conditions[name], run).plan()
+            spec = sweep.job(out, sweep.data.conditions[name], run).run_spec()
             with folder.locked():
-                folder.claim(plan.settings())
-                sequence = task_sequence(plan.seed, run, plan.blocks, plan.domain.n_tasks)
-                folder.write_blocks(made_up_blocks(sequence, plan.policies, len(name) + run))
+                folder.claim(spec.to_json())
+                sequence = task_sequence(spec.seed, run, spec.blocks, spec.domain.n_tasks)
+                folder.write_blocks(made_up_blocks(sequence, spec.policies, len(name) + run))
                 if run:
-                    write_time(folder, TimeUsed(plan.blocks * STEPS, 20.0, 10.0))
+                    write_time(folder, TimeUsed(spec.blocks * STEPS, 20.0, 10.0))
                 status = json.dumps(asdict(Status(FINISHED, steps_per_second=SPEED, host=HOST, process=4242)))
                 (folder.path / STATUS_FILE).write_text(status)
                 folder.finish()

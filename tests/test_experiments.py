@@ -41,11 +41,11 @@ def test_names_say_what_conditions_are(name: str) -> None:
 def test_every_condition_can_be_planned(name: str, profile: str, tmp_path) -> None:
     sweep = Sweep(name, profile)
     for condition in sweep.data.conditions.values():
-        plan = sweep.job(tmp_path, condition, run=1).plan()
-        assert (plan.blocks, plan.block_steps) == (sweep.data.blocks, sweep.data.block_steps)
-        assert plan.policies == condition.policies
-        assert plan.task == (1 if name.startswith("learning-rate") else None)
-        settings = plan.settings()["learner"]
+        spec = sweep.job(tmp_path, condition, run=1).run_spec()
+        assert (spec.blocks, spec.block_steps) == (sweep.data.blocks, sweep.data.block_steps)
+        assert spec.policies == condition.policies
+        assert spec.task == (1 if name.startswith("learning-rate") else None)
+        settings = spec.to_json()["learner"]
         assert condition.settings.get("learner", {}).items() <= settings.items()
 
 
@@ -69,11 +69,11 @@ def test_published_values_are_the_papers() -> None:
 
 def test_scale_multiplies_steps_only(tmp_path) -> None:
     sweep = Sweep("cartpole27", scale=0.1, blocks=7)
-    plan = sweep.job(tmp_path, sweep.data.conditions["AdaptiveDQN9P"], 0).plan()
+    spec = sweep.job(tmp_path, sweep.data.conditions["AdaptiveDQN9P"], 0).run_spec()
     whole = Sweep("cartpole27")
-    full = whole.job(tmp_path, whole.data.conditions["AdaptiveDQN9P"], 0).plan()
-    assert (plan.block_steps, plan.blocks) == (6_000, 7)
-    assert plan.learner == full.learner
+    full = whole.job(tmp_path, whole.data.conditions["AdaptiveDQN9P"], 0).run_spec()
+    assert (spec.block_steps, spec.blocks) == (6_000, 7)
+    assert spec.learner == full.learner
 
 
 def test_selection_of_conditions_and_runs() -> None:

@@ -16,14 +16,14 @@ import repertory
 from repertory import catalogue
 from repertory.experiments import checkpoint, formats, sweep
 from repertory.experiments.checkpoint import read_checkpoint
-from repertory.experiments.config import plan_from_settings
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.library import open_run
 from repertory.experiments.migrate import migrate
 from repertory.experiments.provenance import MadeBy, this_code
 from repertory.experiments.reading import OtherFormat
 from repertory.experiments.results import read_results
-from repertory.experiments.run import live_plan
+from repertory.experiments.run import live_spec
+from repertory.experiments.spec import RunSpec
 from repertory.experiments.sweep import claim, live_sweep, make_engine, read_sweep
 from repertory.settings import Settings, setting
 
@@ -45,7 +45,7 @@ def content_of(folder: Path) -> dict[str, bytes]:
 def go_on(folder: Path) -> list[str]:
     """Run what a folder holds to its end; what it told on the way."""
     told: list[str] = []
-    live_plan(plan_from_settings(RunFolder(folder).settings()), folder, notice=told.append)
+    live_spec(RunSpec.from_json(RunFolder(folder).settings()), folder, notice=told.append)
     return told
 
 
@@ -68,11 +68,11 @@ def test_an_unfinished_run_of_an_older_version_goes_on_to_the_same_end(learner: 
 def test_a_finished_run_of_an_older_version_opens_and_is_left_alone(learner: str, old: Path) -> None:
     folder = old / "runs" / f"{learner}-finished"
     before = content_of(folder)
-    plan, lifetime = open_run(folder)
-    assert len(lifetime.rows) == plan.blocks == 5
-    assert RunFolder(folder).holds_finished(plan.settings())
+    spec, lifetime = open_run(folder)
+    assert len(lifetime.rows) == spec.blocks == 5
+    assert RunFolder(folder).holds_finished(spec.to_json())
     with pytest.raises(repertory.UsageError, match="holds this run, finished"):
-        live_plan(plan, folder)
+        live_spec(spec, folder)
     assert content_of(folder) == before
 
 
@@ -80,9 +80,9 @@ def test_a_finished_run_of_an_older_version_opens_and_is_left_alone(learner: str
 def test_a_library_of_an_older_version_acts_as_its_run_does(learner: str, old: Path, rng: np.random.Generator) -> None:
     library = repertory.load(old / f"library-{learner}.npz")
     assert not library.can_train
-    plan, lifetime = open_run(old / "runs" / f"{learner}-finished")
-    window = getattr(plan.learner, "window", None)
-    inputs = plan.domain.observation_space.shape[0]
+    spec, lifetime = open_run(old / "runs" / f"{learner}-finished")
+    window = getattr(spec.learner, "window", None)
+    inputs = spec.domain.observation_space.shape[0]
     seen = rng.uniform(-1, 1, (7, inputs) if window is None else (7, window, inputs)).astype(np.float32)
     for loaded, trained in zip(library.policies, lifetime.policies, strict=True):
         assert np.array_equal(loaded.learner.action_probabilities(seen), trained.action_probabilities(seen))
@@ -145,11 +145,11 @@ def unknown_setting(folder: Path) -> None:
 )
 def test_what_only_a_newer_version_can_use_is_refused_by_name(make_newer, message: str, old: Path) -> None:
     folder = old / "runs" / "ppo-unfinished"
-    plan = plan_from_settings(RunFolder(folder).settings())
+    spec = RunSpec.from_json(RunFolder(folder).settings())
     make_newer(folder)
     before = content_of(folder)
     with pytest.raises(repertory.UsageError, match=message) as refusal:
-        live_plan(plan, folder)
+        live_spec(spec, folder)
     assert "damaged" not in str(refusal.value)
     assert content_of(folder) == before
 
@@ -228,12 +228,12 @@ def test_runs_of_before_a_setting_go_on_and_count_as_finished(old: Path, monkeyp
     finished = old / "runs" / "ppo-finished"
     settings = RunFolder(finished).settings()
     assert settings["learner"]["new_idea"] == 2
-    assert RunFolder(finished).holds_finished(plan_from_settings(settings).settings())
+    assert RunFolder(finished).holds_finished(RunSpec.from_json(settings).to_json())
     assert "at block 4 of 5" in go_on(old / "runs" / "ppo-unfinished")[-1]
     # A run that is asked for with the new default is another one.
-    other = plan_from_settings({**settings, "learner": {**settings["learner"], "new_idea": 3}})
+    other = RunSpec.from_json({**settings, "learner": {**settings["learner"], "new_idea": 3}})
     with pytest.raises(repertory.UsageError, match=r"other settings \(learner.new_idea: 2 there, 3 given\)"):
-        live_plan(other, old / "runs" / "ppo-unfinished")
+        live_spec(other, old / "runs" / "ppo-unfinished")
 
 
 # ------------------------------------------------------------------------------------- never started again

@@ -18,13 +18,13 @@ import pytest
 import repertory
 from repertory.errors import UsageError
 from repertory.experiments.checkpoint import Checkpoint, DamagedCheckpoint, checksums, read_checkpoint
-from repertory.experiments.config import plan_from_settings
 from repertory.experiments.export import export
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.library import open_run
 from repertory.experiments.migrate import migrate
 from repertory.experiments.results import read_results
-from repertory.experiments.run import live_plan
+from repertory.experiments.run import live_spec
+from repertory.experiments.spec import RunSpec
 from repertory.report.claims import judge
 from repertory.report.dashboard import DashboardServer
 from repertory.report.page_data import page_data
@@ -110,7 +110,7 @@ def outcome(act: Callable[[], Any]) -> Any:
 
 
 def go_on(folder: Path) -> None:
-    live_plan(plan_from_settings(RunFolder(folder).settings()), folder)
+    live_spec(RunSpec.from_json(RunFolder(folder).settings()), folder)
 
 
 FILES = ["sweep.json", *(f"AdaptivePPO2P/run-00/{name}" for name in ("run.json", "status.json", "time.json"))]
@@ -151,10 +151,10 @@ def fuzz_going_on(folder: Path, rounds: int, seed: int) -> None:
     rng = random.Random(seed)
     text = (folder / "run.json").read_text()
     rows = pd.read_parquet(folder / "blocks.parquet")
-    plan = plan_from_settings(RunFolder(folder).settings())
+    spec = RunSpec.from_json(RunFolder(folder).settings())
     for broken in [*whole_files(rng), *mutations(json.loads(text), rng, rounds)]:
         (folder / "run.json").write_text(broken)
-        outcome(lambda: live_plan(plan, folder))
+        outcome(lambda: live_spec(spec, folder))
         outcome(lambda: open_run(folder))
         lived = pd.read_parquet(folder / "blocks.parquet")
         pd.testing.assert_frame_equal(lived.head(len(rows)), rows, check_exact=True)

@@ -38,10 +38,10 @@ SWEEP = Sweep("cartpole27", scale=0.005, blocks=12)
 
 def live(out: Path, name: str, run: int) -> None:
     """With small memories: the page does not care, and checkpoints are quick."""
-    plan = SWEEP.job(out, experiment("cartpole27").conditions[name], run).plan()
-    options = {"blocks": plan.blocks, "block_steps": plan.block_steps, "run": run}
-    learner = plan.learner.replace(buffer_size=1000) if isinstance(plan.learner, repertory.DQN) else plan.learner
-    repertory.live(plan.domain, learner, plan.policies, plan.selector, out=run_path(out, name, run), **options)
+    spec = SWEEP.job(out, experiment("cartpole27").conditions[name], run).run_spec()
+    options = {"blocks": spec.blocks, "block_steps": spec.block_steps, "run": run}
+    learner = spec.learner.replace(buffer_size=1000) if isinstance(spec.learner, repertory.DQN) else spec.learner
+    repertory.live(spec.domain, learner, spec.policies, spec.selector, out=run_path(out, name, run), **options)
 
 
 @pytest.fixture(scope="module")

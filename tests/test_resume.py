@@ -186,13 +186,11 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(damage: str, t
 
 
 def plan_live(out: Path, notices: list[str]) -> None:
-    from repertory.experiments.run import live_plan, make_plan
+    from repertory.experiments.run import live_spec, run_spec
 
     settings = LEARNERS["dqn"][1]
-    plan = make_plan(
-        repertory.domain("cartpole27"), settings, 3, SELECTORS["epsilon-greedy"], blocks=5, block_steps=250
-    )
-    live_plan(plan, out, notice=notices.append)
+    spec = run_spec(repertory.domain("cartpole27"), settings, 3, SELECTORS["epsilon-greedy"], blocks=5, block_steps=250)
+    live_spec(spec, out, notice=notices.append)
 
 
 @pytest.mark.usefixtures("save_often")

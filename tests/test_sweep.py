@@ -16,11 +16,13 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+import repertory
 from repertory.errors import UsageError
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.job import Job, run_job
 from repertory.experiments.local_engine import LocalEngine
 from repertory.experiments.results import read_results
+from repertory.experiments.spec import run_spec
 from repertory.experiments.status import DIVERGED, FINISHED, INTERRUPTED, LIVING, STOPPED, Status, read_status
 from repertory.experiments.sweep import Sweep, claim, live_sweep, make_engine, read_sweep
 from repertory.report.sweep_table import SweepDisplay, print_scores
@@ -35,9 +37,9 @@ def jobs_of(out: Path, conditions: tuple[str, ...] = ("UnadaptiveDQN2P",), runs:
 
 
 def job(out: Path, name: str, blocks: int = 3, **learner: object) -> Job:
-    options = {"domain": "cartpole27", "learner": "dqn", "selector": "fixed-partition", "policies": 2}
-    options |= {"blocks": blocks, "block_steps": 300, "run": 0, "seed": 0, "profile": "text"}
-    return Job(name, 0, str(out / name / "run-00"), options, {"learner": {"learning_starts": 50, **learner}})
+    settings = repertory.DQN(learning_starts=50, **learner)
+    spec = run_spec("cartpole27", settings, 2, "fixed-partition", blocks=blocks, block_steps=300)
+    return Job(name, str(out / name / "run-00"), spec.to_json())
 
 
 def silent() -> SweepDisplay:
@@ -68,7 +70,7 @@ def test_a_sweep_is_its_runs(tmp_path: Path) -> None:
 def test_a_diverged_run_does_not_stop_the_others(tmp_path: Path) -> None:
     wild = job(tmp_path, "wild", learning_rate=1e30, optimizer_eps=1e10)
     tame = job(tmp_path, "tame")
-    wrong = Job("wrong", 0, str(tmp_path / "wrong" / "run-00"), {**tame.options, "learner": "dnq"})
+    wrong = Job("wrong", str(tmp_path / "wrong" / "run-00"), {**tame.spec, "learner": {"name": "dnq"}})
     standing = live_sweep([wild, wrong, tame], LocalEngine(1), silent())
     assert standing[wild.folder].state == DIVERGED
     assert "policy" in standing[wild.folder].message

@@ -22,7 +22,7 @@ from repertory.domains.domain import Domain
 from repertory.errors import UsageError
 from repertory.experiments.folder import FolderInUse, RunFolder
 from repertory.experiments.library import open_run
-from repertory.experiments.plan import make_plan
+from repertory.experiments.spec import run_spec
 from repertory.lifetime import Monitor
 from repertory.report.animation import (
     IN_A_PAGE,
@@ -102,15 +102,15 @@ def test_the_same_seed_gives_the_same_frames(explore: bool, runs: Callable[[str]
 
 @pytest.mark.parametrize("learner", ["dqn", "drqn"])
 def test_greedy_play_is_what_act_does_without_exploration(learner: str, runs: Callable[[str], Path]) -> None:
-    plan, lifetime = open_run(runs(learner))
+    spec, lifetime = open_run(runs(learner))
     twin = copy.deepcopy(lifetime.policies[1])
     for name, value in {"exploration_rate": 0.0, "random_first_steps": 0, "learning_starts": 10**9}.items():
         twin.policy[name] = value
-    env = plan.domain.env(6)
+    env = spec.domain.env(6)
     env.render_mode = "rgb_array"
     twin.begin_episode()
     observation, _info = env.reset(seed=5)
-    for moment in play_greedily(plan, lifetime, task=6, policy=1, seed=5):
+    for moment in play_greedily(spec, lifetime, task=6, policy=1, seed=5):
         assert np.array_equal(moment.frame, env.render())
         if not moment.is_over:
             before, action = observation, twin.act(observation)
@@ -121,10 +121,10 @@ def test_greedy_play_is_what_act_does_without_exploration(learner: str, runs: Ca
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_playing_leaves_the_lifetime_as_it_was(learner: str, runs: Callable[[str], Path]) -> None:
-    plan, lifetime = open_run(runs(learner))
+    spec, lifetime = open_run(runs(learner))
     arrays, values = copy.deepcopy(lifetime.state())
     for explore in (False, True):
-        assert len(Performance(plan, lifetime, 2, 1, episodes=2, explore=explore).endings) == 2
+        assert len(Performance(spec, lifetime, 2, 1, episodes=2, explore=explore).endings) == 2
     after, values_after = lifetime.state()
     assert values_after == values
     assert {name: array.tobytes() for name, array in after.items()} == {
@@ -133,10 +133,10 @@ def test_playing_leaves_the_lifetime_as_it_was(learner: str, runs: Callable[[str
 
 
 def test_exploring_is_as_random_as_in_life(runs: Callable[[str], Path]) -> None:
-    plan, lifetime = open_run(runs("drqn"))
+    spec, lifetime = open_run(runs("drqn"))
     # In life a DRQN's first 15 actions are random: the same draws, whichever policy plays.
     frames = [
-        [moment.frame for moment in Performance(plan, lifetime, 17, policy, explore=True).moments("ansi")]
+        [moment.frame for moment in Performance(spec, lifetime, 17, policy, explore=True).moments("ansi")]
         for policy in (0, 1)
     ]
     assert frames[0][:16] == frames[1][:16]
@@ -158,8 +158,8 @@ def test_moments_count_steps_and_rewards(runs: Callable[[str], Path]) -> None:
 
 
 def lifetime_with(selector: Any) -> tuple[Any, Any]:
-    plan = make_plan("pocman18", "random", 3, selector, blocks=2, block_steps=10)
-    return plan, plan.lifetime()
+    spec = run_spec("pocman18", "random", 3, selector, blocks=2, block_steps=10)
+    return spec, spec.lifetime()
 
 
 @pytest.mark.parametrize("selector", [repertory.EpsilonGreedy(), repertory.UCB1Tuned()])
@@ -184,9 +184,9 @@ def test_another_selector_is_known_by_its_plays() -> None:
 
         def update(self, *episode: Any) -> None: ...
 
-    plan, lifetime = lifetime_with(lambda n_tasks, n_policies, rng: Last())
+    spec, lifetime = lifetime_with(lambda n_tasks, n_policies, rng: Last())
     lifetime.live()
-    performance = choose_performance(plan, lifetime)
+    performance = choose_performance(spec, lifetime)
     assert (performance.task, performance.policy) == (int(lifetime.sequence[-1]), 2)
 
 
@@ -347,7 +347,7 @@ def test_folders_that_cannot_be_watched(runs: Callable[[str], Path], tmp_path: P
     with pytest.raises(UsageError, match="has no good checkpoint"):
         watch(run)
     (run / "run.json").write_text('{"settings": {"domain": {}}}')
-    with pytest.raises(UsageError, match="run.json cannot be read .'learner' is missing"):
+    with pytest.raises(UsageError, match=r"run.json cannot be read .'learner' is missing"):
         watch(run)
 
 
@@ -372,8 +372,8 @@ class Unseen(gymnasium.Env):
 
 def own_performance(modes: list[str]) -> Performance:
     domain = Domain("mine", ("a task",), lambda task: Unseen(modes))
-    plan = make_plan(domain, "random", 1, "epsilon-greedy", blocks=1, block_steps=1)
-    return Performance(plan, plan.lifetime(), 0, 0)
+    spec = run_spec(domain, "random", 1, "epsilon-greedy", blocks=1, block_steps=1)
+    return Performance(spec, spec.lifetime(), 0, 0)
 
 
 def test_environments_of_ones_own_that_cannot_be_drawn() -> None:

@@ -11,8 +11,8 @@ from repertory.experiments.folder import RunFolder
 from repertory.experiments.job import Job
 from repertory.experiments.keeper import Keeper
 from repertory.experiments.local_engine import LocalEngine
-from repertory.experiments.plan import make_plan
-from repertory.experiments.run import live_plan
+from repertory.experiments.run import live_spec
+from repertory.experiments.spec import run_spec
 from repertory.lifetime import Monitor
 from repertory.record import BlockTally
 
@@ -43,11 +43,11 @@ def checkpoint_share(_repeats: int) -> Measured:
         saving += time.monotonic() - started
 
     with tempfile.TemporaryDirectory() as scratch:
-        plan = make_plan("cartpole27", "dqn", 9, "epsilon-greedy")
+        spec = run_spec("cartpole27", "dqn", 9, "epsilon-greedy")
         Keeper.save = timed_save  # type: ignore[method-assign]
         started = time.monotonic()
         try:
-            live_plan(plan, Path(scratch) / "run", [_StopAfter(SECONDS)])
+            live_spec(spec, Path(scratch) / "run", [_StopAfter(SECONDS)])
         except KeyboardInterrupt:
             pass
         finally:
@@ -58,7 +58,7 @@ def checkpoint_share(_repeats: int) -> Measured:
 
 def checkpoint_seconds(repeats: int) -> Measured:
     """For one checkpoint of 27 Cartpole DQN policies whose memories are full."""
-    lifetime = make_plan("cartpole27", "dqn", 27, "one-to-one").lifetime()
+    lifetime = run_spec("cartpole27", "dqn", 27, "one-to-one").lifetime()
     for policy in lifetime.policies:
         policy.arrays.replay.slots.view("u1")[:] = 1  # pages that were never written would cost nothing
     seen = []
@@ -99,6 +99,5 @@ def _sweep(workers: int) -> float:
 
 
 def _job(scratch: Path, run: int) -> Job:
-    options = {"domain": "cartpole27", "learner": "dqn", "selector": "fixed-partition", "policies": 4}
-    options |= {"blocks": BLOCKS, "block_steps": 60_000, "run": run, "seed": 0, "profile": "text"}
-    return Job("bench", run, str(scratch / f"run-{run}"), options)
+    spec = run_spec("cartpole27", "dqn", 4, "fixed-partition", blocks=BLOCKS, block_steps=60_000, run=run)
+    return Job("bench", str(scratch / f"run-{run}"), spec.to_json())

@@ -19,7 +19,7 @@ from repertory.benchmarks.measure import Contender, take_turns
 from repertory.benchmarks.result import Measured, Side
 from repertory.domains.cartpole import VALUES_27, CartpoleRules, cartpole
 from repertory.domains.domain import Domain
-from repertory.experiments.plan import make_plan
+from repertory.experiments.spec import run_spec
 from repertory.lifetime import Lifetime
 from repertory.many_episodes import ManyEpisodes
 
@@ -58,7 +58,7 @@ def domain_of(tasks: int) -> Domain:
 def living(size: Size, turns: int) -> Contender:
     """A lifetime of adaptive DQN policies, some blocks further at each turn."""
     domain = domain_of(size.tasks)
-    plan = make_plan(
+    spec = run_spec(
         domain,
         DQN(buffer_size=size.buffer_size, learning_starts=0),
         size.policies,
@@ -66,7 +66,7 @@ def living(size: Size, turns: int) -> Contender:
         blocks=(turns + 1) * BLOCKS_A_TURN,
         block_steps=BLOCK_STEPS,
     )
-    lifetime = plan.lifetime()
+    lifetime = spec.lifetime()
     for number, policy in enumerate(lifetime.policies):
         fill_memory(domain, number % domain.n_tasks, policy, size.buffer_size)
     settle(lifetime.agent.selector, size)

@@ -16,10 +16,10 @@ from repertory.capacity.empirical import CapacityEstimate, estimate_capacity
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
 from repertory.experiments.folder import RunFolder, differences, plain
-from repertory.experiments.plan import Plan, make_plan
 from repertory.experiments.references import scores_by_policies
 from repertory.experiments.results import Results, read_results
-from repertory.experiments.run import live_plan
+from repertory.experiments.run import live_spec
+from repertory.experiments.spec import RunSpec, run_spec
 from repertory.learners.face import memory_of
 from repertory.learners.protocol import MakeLearner
 from repertory.metrics import lifetime_score
@@ -79,7 +79,7 @@ def recommend_policies(
     seed: int = 0,
     profile: str = "text",
     out: str | Path | None = None,
-    live: Callable[[Sequence[tuple[Plan, Path | None]]], list[pd.DataFrame]] | None = None,
+    live: Callable[[Sequence[tuple[RunSpec, Path | None]]], list[pd.DataFrame]] | None = None,
 ) -> Recommendation:
     """The smallest number of policies whose lifetime score is within `tolerance` of a policy per task.
 
@@ -91,7 +91,7 @@ def recommend_policies(
     """
     if not 0 <= tolerance <= 1:
         raise UsageError(f"tolerance is {tolerance}; valid: from 0 to 1")
-    first = make_plan(domain, learner, 1, selector, seed=seed, profile=profile)
+    first = run_spec(domain, learner, 1, selector, seed=seed, profile=profile)
     policy_bytes = policy_memory(first)
     memory = parse_memory(memory) if isinstance(memory, str) else memory
     if memory is not None and policy_bytes is None:
@@ -108,19 +108,19 @@ def recommend_policies(
             PILOT_BLOCKS_PER_TASK * n_tasks if blocks is None else blocks,
             PILOT_BLOCK_STEPS if block_steps is None else block_steps,
         )
-        plans = pilot(first, numbers, runs, *length, None if out is None else Path(out))
-        scores = _pilot_scores(plans, live or live_in_turn, first.domain.score)
+        specs = pilot(first, numbers, runs, *length, None if out is None else Path(out))
+        scores = _pilot_scores(specs, live or live_in_turn, first.domain.score)
     return decide(estimate_capacity(scores, n_tasks), tolerance, policy_bytes, memory)
 
 
 def pilot(
-    first: Plan, numbers: Sequence[int], runs: int, blocks: int, block_steps: int, out: Path | None
-) -> list[tuple[Plan, Path | None]]:
-    """The plans of a pilot and the folder of each."""
-    plans = []
+    first: RunSpec, numbers: Sequence[int], runs: int, blocks: int, block_steps: int, out: Path | None
+) -> list[tuple[RunSpec, Path | None]]:
+    """The specs of a pilot and the folder of each."""
+    specs = []
     for run in range(runs):
         for count in numbers:
-            plan = make_plan(
+            spec = run_spec(
                 first.domain,
                 first.learner,
                 count,
@@ -131,38 +131,38 @@ def pilot(
                 seed=first.seed,
                 profile=first.profile,
             )
-            plans.append((plan, None if out is None else out / f"{count}P" / f"run-{run:02d}"))
-    return plans
+            specs.append((spec, None if out is None else out / f"{count}P" / f"run-{run:02d}"))
+    return specs
 
 
-def live_in_turn(plans: Sequence[tuple[Plan, Path | None]]) -> list[pd.DataFrame]:
-    """Live plans one after another, but for those that are finished in their folders."""
+def live_in_turn(specs: Sequence[tuple[RunSpec, Path | None]]) -> list[pd.DataFrame]:
+    """Live specs one after another, but for those that are finished in their folders."""
     blocks = []
-    for plan, path in plans:
-        if path is not None and RunFolder(path).holds_finished(plan.settings()):
+    for spec, path in specs:
+        if path is not None and RunFolder(path).holds_finished(spec.to_json()):
             blocks.append(RunFolder(path).read_blocks())
         else:
-            blocks.append(live_plan(plan, path).blocks)
+            blocks.append(live_spec(spec, path).blocks)
     return blocks
 
 
 def _pilot_scores(
-    plans: Sequence[tuple[Plan, Path | None]],
-    live: Callable[[Sequence[tuple[Plan, Path | None]]], list[pd.DataFrame]],
+    specs: Sequence[tuple[RunSpec, Path | None]],
+    live: Callable[[Sequence[tuple[RunSpec, Path | None]]], list[pd.DataFrame]],
     score: str,
 ) -> dict[int, Any]:
     scores: dict[int, list[float]] = {}
-    for (plan, _path), blocks in zip(plans, live(plans), strict=True):
-        scores.setdefault(plan.policies, []).append(lifetime_score(blocks, score))
+    for (spec, _path), blocks in zip(specs, live(specs), strict=True):
+        scores.setdefault(spec.policies, []).append(lifetime_score(blocks, score))
     return {count: np.array(values) for count, values in scores.items()}
 
 
-def _scores_at_hand(results: Results, first: Plan) -> dict[int, Any]:
+def _scores_at_hand(results: Results, first: RunSpec) -> dict[int, Any]:
     learner, n_tasks = catalogue.name_of(first.learner), first.domain.n_tasks
     scores = scores_by_policies(results, learner)
     if not scores:
         raise UsageError(f"{results.path} has no finished unadaptive runs of {learner}; next: give a pilot instead")
-    asked = plain(first.settings())["domain"]
+    asked = plain(first.to_json())["domain"]
     others = [run for run in results.runs if run.settings["learner"]["name"] == learner]
     for difference in itertools.islice(differences(others[0].settings["domain"], asked, "domain"), 1):
         raise UsageError(f"{results.path} has runs on another domain ({difference}); next: give results of this one")
@@ -174,9 +174,9 @@ def _scores_at_hand(results: Results, first: Plan) -> dict[int, Any]:
     return scores
 
 
-def policy_memory(plan: Plan) -> int | None:
+def policy_memory(spec: RunSpec) -> int | None:
     """Bytes of one policy once its memories are full, if it can tell."""
-    policy = plan.lifetime().policies[0]
+    policy = spec.lifetime().policies[0]
     return memory_of(policy) if hasattr(policy, "state_dict") else None
 
 

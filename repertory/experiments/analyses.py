@@ -14,9 +14,9 @@ from repertory.capacity.preselect import parse_memory, recommend_policies
 from repertory.errors import RunStopped, UsageError
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.job import Job
-from repertory.experiments.plan import Plan
 from repertory.experiments.references import capacity_of, command, scores_by_policies
 from repertory.experiments.results import Results, read_results
+from repertory.experiments.spec import RunSpec
 from repertory.experiments.status import FINISHED
 from repertory.experiments.sweep import live_sweep, make_engine
 from repertory.report import capacity_view as view
@@ -87,8 +87,8 @@ def recommend_in_console(
     if pilot["runs"] < 1:
         raise UsageError(f"--runs is {pilot['runs']}; valid: a whole number at least 1")
 
-    def live(plans: Sequence[tuple[Plan, Path | None]]) -> list[pd.DataFrame]:
-        jobs = [Job.of_plan(f"{plan.policies}P", plan, path) for plan, path in plans if path is not None]
+    def live(specs: Sequence[tuple[RunSpec, Path | None]]) -> list[pd.DataFrame]:
+        jobs = [Job(f"{spec.policies}P", str(path), spec.to_json()) for spec, path in specs if path is not None]
         standing = live_sweep(jobs, engine, SweepDisplay(console))
         for job in jobs:
             if standing[job.folder].state != FINISHED:

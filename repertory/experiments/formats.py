@@ -26,12 +26,12 @@ from repertory import catalogue
 from repertory.errors import UsageError
 from repertory.experiments.provenance import MadeBy
 from repertory.experiments.reading import Unreadable, build, check_format, parse_json, read_json, shown
+from repertory.experiments.spec import COMPONENTS
 from repertory.metrics import SCORES
 from repertory.settings import Settings
 
 RUN_FORMAT = 2
 BLOCKS_FORMAT = 2
-COMPONENTS = ("domain", "learner", "selector", "agent")
 SINCE: dict[str, Any] = {"task": None, "agent": {"name": "library"}, "hidden_tasks": False}
 """Settings of a run that older ones did not have, and what they were then."""
 METADATA_KEY = b"repertory"

@@ -12,16 +12,17 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from repertory.errors import RunStopped, UsageError
-from repertory.experiments.config import names_and_changes, plan_from_names
 from repertory.experiments.folder import FolderInUse, RunFolder
+from repertory.experiments.formats import RUN_FORMAT
 from repertory.experiments.keeper import Diverged
-from repertory.experiments.plan import Plan
-from repertory.experiments.run import live_plan
+from repertory.experiments.reading import check_format
+from repertory.experiments.run import live_spec
+from repertory.experiments.spec import RunSpec
 from repertory.experiments.status import (
     DIVERGED,
     FINISHED,
@@ -47,25 +48,27 @@ PATIENCE = 20.0
 
 @dataclass(frozen=True)
 class Job:
-    """A run to be lived."""
+    """A run to be run, and where."""
 
     condition: str
-    run: int
     folder: str
-    options: dict[str, Any]
-    """The keys of `config.RUN_KEYS`, components by name."""
-    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Changes to the settings of the components."""
+    spec: dict[str, Any]
+    """The JSON form of its spec; see `RunSpec.to_json`."""
     tensorboard: bool = False
+    format: int = RUN_FORMAT
+    """Of the spec: the machines of a cluster may have other versions installed."""
 
-    @classmethod
-    def of_plan(cls, condition: str, plan: Plan, folder: Path) -> Job:
-        """The job of living a plan whose components are all in the catalogue."""
-        options, sections = names_and_changes(plan.settings())
-        return cls(condition, plan.run, str(folder), options, sections)
+    @property
+    def run(self) -> int:
+        return int(self.spec["run"])
 
-    def plan(self) -> Plan:
-        return plan_from_names(self.options, self.sections)
+    @property
+    def learner(self) -> str:
+        return str(self.spec["learner"]["name"])
+
+    def run_spec(self) -> RunSpec:
+        check_format({"format": self.format}, RUN_FORMAT, f"the job of {self.folder}")
+        return RunSpec.from_json(self.spec)
 
     @property
     def is_finished(self) -> bool:
@@ -83,13 +86,13 @@ def run_job(job: Job, patience: float = 0.0, orphaned_from: int | None = None) -
     """
     folder = RunFolder(Path(job.folder))
     try:
-        plan = job.plan()
-        status = StatusMonitor(folder, plan.block_steps, plan.domain.score)
-        monitors: list[Monitor] = [status, *_monitors(job, plan, orphaned_from)]
+        spec = job.run_spec()
+        status = StatusMonitor(folder, spec.block_steps, spec.domain.score)
+        monitors: list[Monitor] = [status, *_monitors(job, spec, orphaned_from)]
     except UsageError as error:
         return Status(STOPPED, str(error))
     try:
-        _live_when_free(folder, plan, monitors, patience)
+        _live_when_free(folder, spec, monitors, patience)
     except Diverged as error:
         return status.write(DIVERGED, str(error))
     except KeyboardInterrupt:
@@ -104,20 +107,20 @@ def run_job(job: Job, patience: float = 0.0, orphaned_from: int | None = None) -
     return status.write(FINISHED)
 
 
-def _monitors(job: Job, plan: Plan, orphaned_from: int | None) -> Iterator[Monitor]:
+def _monitors(job: Job, spec: RunSpec, orphaned_from: int | None) -> Iterator[Monitor]:
     if orphaned_from is not None:
         yield _ParentWatch(orphaned_from)
     if job.tensorboard:
         from repertory.experiments.tensorboard import TensorBoardMonitor
 
-        yield TensorBoardMonitor(Path(job.folder), plan.domain.score)
+        yield TensorBoardMonitor(Path(job.folder), spec.domain.score)
 
 
-def _live_when_free(folder: RunFolder, plan: Plan, monitors: Sequence[Monitor], patience: float) -> None:
+def _live_when_free(folder: RunFolder, spec: RunSpec, monitors: Sequence[Monitor], patience: float) -> None:
     deadline = time.monotonic() + patience
-    while not folder.holds_finished(plan.settings()):  # somebody else may have finished it
+    while not folder.holds_finished(spec.to_json()):  # somebody else may have finished it
         try:
-            live_plan(plan, folder.path, monitors, _draw)
+            live_spec(spec, folder.path, monitors, _draw)
             return
         except FolderInUse:
             if time.monotonic() > deadline:

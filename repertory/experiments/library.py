@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
-from repertory.experiments.config import plan_from_settings
 from repertory.experiments.folder import RunFolder
-from repertory.experiments.plan import Plan
 from repertory.experiments.reading import Unreadable, build, read_json
 from repertory.experiments.run import restore
+from repertory.experiments.spec import RunSpec
 from repertory.experiments.status import read_status
 from repertory.learners.face import memory_of
 from repertory.lifetime import Lifetime
@@ -25,11 +24,11 @@ from repertory.metrics import policy_spread
 SPREAD_OBSERVATIONS = 1000
 
 
-def open_run(path: Path) -> tuple[Plan, Lifetime]:
+def open_run(path: Path) -> tuple[RunSpec, Lifetime]:
     """The lifetime in a run folder, finished or not, as its newest good checkpoint has it."""
     folder = RunFolder(path)
     settings = folder.settings()
-    plan = plan_from_settings(settings)
+    spec = RunSpec.from_json(settings)
     checkpoint, problems = folder.newest_checkpoint(settings)
     if checkpoint is None:
         if folder.is_done and not problems:
@@ -39,9 +38,9 @@ def open_run(path: Path) -> tuple[Plan, Lifetime]:
             )
         reason = f" ({'; '.join(problems)})" if problems else ""
         raise UsageError(f"{path} has no good checkpoint{reason}; next: wait for its first one, or live the run again")
-    lifetime = plan.lifetime()
+    lifetime = spec.lifetime()
     restore(lifetime, checkpoint, path)
-    return plan, lifetime
+    return spec, lifetime
 
 
 def run_spread(path: Path) -> float:
@@ -52,9 +51,9 @@ def run_spread(path: Path) -> float:
     return summary.policy_spread
 
 
-def library_spread(plan: Plan, lifetime: Lifetime, observations: int = SPREAD_OBSERVATIONS, seed: int = 0) -> float:
-    window = int(getattr(plan.learner, "window", 1))
-    sampled = sample_observations(plan.domain, observations, window, np.random.default_rng(seed))
+def library_spread(spec: RunSpec, lifetime: Lifetime, observations: int = SPREAD_OBSERVATIONS, seed: int = 0) -> float:
+    window = int(getattr(spec.learner, "window", 1))
+    sampled = sample_observations(spec.domain, observations, window, np.random.default_rng(seed))
     return policy_spread(np.array([policy.action_probabilities(sampled) for policy in lifetime.policies]))
 
 
@@ -110,13 +109,13 @@ def kept_summary(path: Path) -> LibrarySummary | None:
 def new_summary(path: Path) -> LibrarySummary | None:
     """From the checkpoint of a run; None if it has none. Nothing is written."""
     try:
-        plan, lifetime = open_run(path)
+        spec, lifetime = open_run(path)
     except UsageError:
         return None
     status = read_status(path)
     spread = None
     if len(lifetime.policies) > 1 and all(hasattr(p, "action_probabilities") for p in lifetime.policies):
-        spread = library_spread(plan, lifetime)
+        spread = library_spread(spec, lifetime)
     return LibrarySummary(
         policy_spread=spread,
         memory=sum(memory_of(policy) for policy in lifetime.policies),

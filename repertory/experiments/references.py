@@ -15,11 +15,11 @@ from repertory.capacity.empirical import CapacityEstimate, estimate_capacity
 from repertory.domains.domain import Domain
 from repertory.episode import EpisodePlayer
 from repertory.errors import UsageError
-from repertory.experiments.config import build_components, plan_from_settings
 from repertory.experiments.experiment import Condition
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.results import Results, Run
-from repertory.experiments.run import live_plan
+from repertory.experiments.run import live_spec
+from repertory.experiments.spec import RunSpec, recorded_domain
 from repertory.learners.random import Random
 from repertory.metrics import by_bins, forgetting_ratios, transfer_ratios
 from repertory.record import BlockTally
@@ -56,8 +56,7 @@ def random_scores_of(run: Run) -> dict[int, float]:
 
 @cache
 def _random_scores_of(settings: str) -> dict[int, float]:
-    domain, _learner = build_components(json.loads(settings), learner=Random())
-    return random_scores(domain)
+    return random_scores(recorded_domain(json.loads(settings)))
 
 
 def one_to_one_runs(results: Results, learner: str) -> dict[int, Run]:
@@ -79,7 +78,7 @@ def live_one_to_one(results: Results, run: Run) -> Run:
     folder = RunFolder(path)
     if folder.is_done:  # lived since the results were read
         return Run(condition, path, folder.settings(), folder.read_blocks(), is_done=True)
-    record = live_plan(plan_from_settings({**run.settings, **changes}), path)
+    record = live_spec(RunSpec.from_json({**run.settings, **changes}), path)
     return Run(condition, path, record.settings, record.blocks, is_done=True)
 
 

@@ -12,7 +12,7 @@ from repertory.errors import UsageError
 from repertory.experiments.checkpoint import Checkpoint
 from repertory.experiments.folder import RunFolder, plain
 from repertory.experiments.keeper import Keeper, disk_faults
-from repertory.experiments.plan import Plan, make_plan
+from repertory.experiments.spec import RunSpec, run_spec
 from repertory.learners.protocol import MakeLearner
 from repertory.lifetime import Lifetime, Monitor
 from repertory.record import Record
@@ -47,7 +47,7 @@ def live(
     given (675 blocks of 60,000 steps for domains that are not in the paper). With `task`, all blocks present that one
     task. With `out`, the run is saved in that folder, and one that was interrupted there is resumed.
     """
-    plan = make_plan(
+    spec = run_spec(
         domain,
         learner,
         policies,
@@ -61,48 +61,48 @@ def live(
         agent=agent,
         hidden_tasks=hidden_tasks,
     )
-    return live_plan(plan, out, monitors)
+    return live_spec(spec, out, monitors)
 
 
-def live_plan(
-    plan: Plan,
+def live_spec(
+    spec: RunSpec,
     out: str | Path | None = None,
     monitors: Sequence[Monitor] = (),
     finishing: Callable[[Record, RunFolder], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> Record:
-    """Live a plan; with `out`, keep it there and go on from where it was left.
+    """Run a spec; with `out`, save it there and resume it from where it was left.
 
     `finishing` adds to the folder before it counts as done; `notice` hears what a user should know.
     """
-    lifetime = plan.lifetime()  # before the folder is claimed: what cannot be built leaves nothing behind
+    lifetime = spec.lifetime()  # before the folder is claimed: what cannot be built leaves nothing behind
     try:
         if out is None:
             lifetime.live(monitors)
         else:
-            _live_in_folder(plan, lifetime, RunFolder(Path(out)), monitors, finishing, notice or (lambda message: None))
+            _live_in_folder(spec, lifetime, RunFolder(Path(out)), monitors, finishing, notice or (lambda message: None))
     finally:
         lifetime.close()
-    return _record(plan, lifetime)
+    return _record(spec, lifetime)
 
 
-def _record(plan: Plan, lifetime: Lifetime) -> Record:
-    space = plan.domain.observation_space
-    return Record(lifetime.blocks, plan.settings(), lifetime.agent, space)
+def _record(spec: RunSpec, lifetime: Lifetime) -> Record:
+    space = spec.domain.observation_space
+    return Record(lifetime.blocks, spec.to_json(), lifetime.agent, space)
 
 
 def _live_in_folder(
-    plan: Plan,
+    spec: RunSpec,
     lifetime: Lifetime,
     folder: RunFolder,
     monitors: Sequence[Monitor],
     finishing: Callable[[Record, RunFolder], None] | None,
     notice: Callable[[str], None],
 ) -> None:
-    settings = plain(plan.settings())
-    folder.refuse_others(settings, plan.is_described)
+    settings = plain(spec.to_json())
+    folder.refuse_others(settings, spec.is_described)
     with folder.locked(), disk_faults(folder):
-        folder.claim(settings, plan.is_described)
+        folder.claim(settings, spec.is_described)
         if folder.is_done:
             raise UsageError(
                 f"{folder.path} holds this run, finished; read its blocks.parquet, or choose another folder"
@@ -113,7 +113,7 @@ def _live_in_folder(
             lifetime.live([*monitors, keeper])
         keeper.save()
         if finishing is not None:
-            finishing(_record(plan, lifetime), folder)
+            finishing(_record(spec, lifetime), folder)
         folder.finish()
 
 

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from repertory.errors import UsageError
 from repertory.experiments.folder import RunFolder
-from repertory.experiments.plan import Plan
 from repertory.experiments.results import read_results
-from repertory.experiments.run import live_plan
+from repertory.experiments.run import live_spec
+from repertory.experiments.spec import RunSpec
 from repertory.experiments.status import FINISHED
 from repertory.experiments.sweep import Sweep, claim, default_folder, live_sweep, make_engine, parse_runs
 from repertory.experiments.tensorboard import TensorBoardMonitor
@@ -24,18 +24,18 @@ from repertory.report.figures import draw_lifetime
 from repertory.report.sweep_table import SweepDisplay, print_scores
 
 
-def run_in_console(plan: Plan, out: Path | None, console: Console, tensorboard: bool = False) -> None:
+def run_in_console(spec: RunSpec, out: Path | None, console: Console, tensorboard: bool = False) -> None:
     if tensorboard and out is None:
         raise UsageError("--tensorboard writes into the run's folder; give --out as well")
-    if out is not None and RunFolder(out).holds_finished(plan.settings()):
+    if out is not None and RunFolder(out).holds_finished(spec.to_json()):
         console.print(f"{out} holds this run, finished; nothing to do", soft_wrap=True)
         return
-    progress = ProgressMonitor(console, plan.blocks, plan.block_steps, plan.domain.score)
+    progress = ProgressMonitor(console, spec.blocks, spec.block_steps, spec.domain.score)
     monitors: list[Monitor] = [progress]
     if tensorboard and out is not None:
-        monitors.append(TensorBoardMonitor(out, plan.domain.score))
+        monitors.append(TensorBoardMonitor(out, spec.domain.score))
     try:
-        record = live_plan(plan, out, monitors, draw_lifetime, notice=lambda text: console.print(text, soft_wrap=True))
+        record = live_spec(spec, out, monitors, draw_lifetime, notice=lambda text: console.print(text, soft_wrap=True))
     except KeyboardInterrupt:
         progress.close()
         if out is not None:
@@ -68,7 +68,6 @@ def reproduce_in_console(
     path = (out or default_folder(name, profile)).resolve()
     numbers, chosen = parse_runs(runs, sweep.data.runs), sweep.data.select(conditions)
     jobs = [sweep.job(path, condition, run, tensorboard) for run in numbers for condition in chosen]
-    jobs[0].plan()  # what cannot be planned is refused before a folder is made
     chosen_engine = make_engine(engine, workers)
     claim(path, sweep)
     with _polite_kill():

@@ -23,6 +23,7 @@ from repertory.experiments.job import Job
 from repertory.experiments.local_engine import LocalEngine
 from repertory.experiments.provenance import MadeBy, this_code
 from repertory.experiments.reading import build, check_format, read_json
+from repertory.experiments.spec import RunSpec
 from repertory.experiments.status import DIVERGED, FINISHED, Status
 from repertory.machine import usable_cores
 from repertory.profiles import check_profile
@@ -70,7 +71,7 @@ class Sweep:
         return max(1, round(self.data.block_steps * self.scale))
 
     def job(self, out: Path, condition: Condition, run: int, tensorboard: bool = False) -> Job:
-        options = {
+        values = {
             "domain": self.data.domain,
             "learner": condition.learner,
             "selector": condition.selector,
@@ -80,11 +81,10 @@ class Sweep:
             "run": run,
             "seed": self.seed,
             "profile": self.profile,
+            "task": run % self.data.runs if self.data.task == TASK_OF_THE_RUN else None,
         }
-        if self.data.task == TASK_OF_THE_RUN:
-            options["task"] = run % self.data.runs
-        sections = {name: dict(changes) for name, changes in condition.settings.items()}
-        return Job(condition.name, run, str(run_path(out, condition.name, run)), options, sections, tensorboard)
+        spec = RunSpec.from_names(values, condition.settings)
+        return Job(condition.name, str(run_path(out, condition.name, run)), spec.to_json(), tensorboard)
 
 
 def run_path(out: Path, condition: str, run: int) -> Path:
@@ -171,7 +171,7 @@ def live_sweep(jobs: Sequence[Job], engine: Any, watcher: Watcher) -> dict[str, 
 def _known_end(job: Job) -> Status | None:
     """Of a run that need not be lived: it is over, or would diverge again."""
     try:
-        if RunFolder(Path(job.folder)).holds_finished(job.plan().settings()):
+        if RunFolder(Path(job.folder)).holds_finished(job.spec):
             said = job.status() or Status(FINISHED)
             return replace(said, state=FINISHED, message="")  # whatever was said last before the process died
     except UsageError:  # its worker will say what is wrong

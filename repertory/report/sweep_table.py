@@ -50,7 +50,7 @@ class SweepDisplay:
     def begin(self, jobs: Sequence[Job], standing: Mapping[str, Status], workers: int) -> None:
         """All jobs are of the same length; `standing` has those that need not be lived."""
         self._jobs, self._workers = list(jobs), workers
-        self._blocks, self._block_steps = (int(jobs[0].options[key]) for key in ("blocks", "block_steps"))
+        self._blocks, self._block_steps = (int(jobs[0].spec[key]) for key in ("blocks", "block_steps"))
         self._ends = dict(standing)
         if self._live is not None:
             self._live.start()
@@ -101,7 +101,7 @@ class SweepDisplay:
         left: dict[str, float] = {}
         total, now, longest = 0.0, 0.0, 0.0
         for job, status in zip(self._jobs, statuses, strict=True):
-            learner = str(job.options["learner"])
+            learner = job.learner
             done = 0.0 if status is None else blocks if status.state not in UNDER_WAY else status.blocks
             total += done
             left[learner] = left.get(learner, 0.0) + blocks - done

@@ -1,7 +1,7 @@
 """Watching a policy: episodes of one task, played without learning, moment by moment.
 
-    plan, lifetime = open_run(Path("runs/nine"))
-    for moment in play_greedily(plan, lifetime, task=5, policy=best_policy(lifetime, 5), seed=0):
+    spec, lifetime = open_run(Path("runs/nine"))
+    for moment in play_greedily(spec, lifetime, task=5, policy=best_policy(lifetime, 5), seed=0):
         show(moment.frame)
 
 Nothing is learned and nothing is drawn from a policy's own random stream, so the lifetime stays as it was.
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
 from repertory.experiments.library import open_run
-from repertory.experiments.plan import Plan
+from repertory.experiments.spec import RunSpec
 from repertory.lifetime import EPISODE_SEEDS, Lifetime
 from repertory.record import recent_shares
 from repertory.selectors import argmax_random_tie
@@ -52,7 +52,7 @@ class Moment(NamedTuple):
 class Performance:
     """A policy of a lifetime on a task, for some episodes. The same values give the same moments, always."""
 
-    plan: Plan
+    spec: RunSpec
     lifetime: Lifetime
     task: int
     policy: int
@@ -63,7 +63,7 @@ class Performance:
     """Act as in life, random actions included; else always the action thought best."""
 
     def __post_init__(self) -> None:
-        _check_range(f"task of {self.plan.domain.name}", self.task, 0, self.plan.domain.n_tasks - 1)
+        _check_range(f"task of {self.spec.domain.name}", self.task, 0, self.spec.domain.n_tasks - 1)
         _check_range("policy", self.policy, 0, len(self.lifetime.policies) - 1)
         _check_range("episodes", self.episodes, 1, MOST_EPISODES)
         _check_range("seed", self.seed, 0, EPISODE_SEEDS - 1)
@@ -79,11 +79,11 @@ class Performance:
 
     @property
     def task_name(self) -> str:
-        return self.plan.domain.task_names[self.task]
+        return self.spec.domain.task_names[self.task]
 
     @cached_property
     def _metadata(self) -> dict[str, Any]:
-        env = self.plan.domain.env(self.task)
+        env = self.spec.domain.env(self.task)
         env.close()
         return env.metadata
 
@@ -104,7 +104,7 @@ class Performance:
 
     def moments(self, render_mode: str | None = None, every: int = 1) -> Iterator[Moment]:
         """All episodes; the first and last moment and every `every`-th between them are drawn."""
-        env = _rendering_env(self.plan.domain, self.task, render_mode)
+        env = _rendering_env(self.spec.domain, self.task, render_mode)
         try:
             for episode in range(self.episodes):
                 for moment in self._episode(env, episode):
@@ -117,7 +117,7 @@ class Performance:
         seed = self.seed + episode
         rng = np.random.default_rng(seed)
         # A policy with a memory of its last observations is asked about all of them at once.
-        seen: deque[Any] = deque(maxlen=int(getattr(self.plan.learner, "window", 1)))
+        seen: deque[Any] = deque(maxlen=int(getattr(self.spec.learner, "window", 1)))
         observation, _info = env.reset(seed=seed)
         step, total_reward, is_over = 0, 0.0, False
         yield Moment(episode, step, total_reward, is_over, None)
@@ -129,21 +129,21 @@ class Performance:
 
     def _choose(self, seen: Sequence[Any], step: int, rng: np.random.Generator) -> int:
         """By the policy's probabilities rather than by its `act`, which needs `observe`, and so learning, to go on."""
-        looks_back = int(getattr(self.plan.learner, "window", 1)) > 1
+        looks_back = int(getattr(self.spec.learner, "window", 1)) > 1
         rows = np.stack(seen)[None] if looks_back else np.asarray(seen[-1])[None]
         probabilities = self._learner.action_probabilities(rows)[0]
         if not self.explore:
             return argmax_random_tie(probabilities, rng)
-        if step < getattr(self.plan.learner, "random_first_steps", 0):
+        if step < getattr(self.spec.learner, "random_first_steps", 0):
             return int(rng.integers(len(probabilities)))
         return int(rng.choice(len(probabilities), p=probabilities))
 
 
 def play_greedily(
-    plan: Plan, lifetime: Lifetime, task: int, policy: int, seed: int, render_mode: str | None = PICTURE
+    spec: RunSpec, lifetime: Lifetime, task: int, policy: int, seed: int, render_mode: str | None = PICTURE
 ) -> Iterator[Moment]:
     """One episode in which the policy takes the action it thinks best, each moment drawn."""
-    return Performance(plan, lifetime, task, policy, seed=seed).moments(render_mode)
+    return Performance(spec, lifetime, task, policy, seed=seed).moments(render_mode)
 
 
 # --------------------------------------------------------------------------------------------- who plays what
@@ -163,7 +163,7 @@ def open_performance(
     """
     _check_folder(path)
     try:
-        plan, lifetime = open_run(path)
+        spec, lifetime = open_run(path)
     except UsageError:
         raise
     except (KeyError, TypeError, ValueError) as error:
@@ -171,11 +171,11 @@ def open_performance(
             f"the run in {path} was kept by another version of repertory ({error}); next: live it again, or open it "
             "with that version"
         ) from None
-    return choose_performance(plan, lifetime, task, policy, episodes, seed, explore)
+    return choose_performance(spec, lifetime, task, policy, episodes, seed, explore)
 
 
 def choose_performance(
-    plan: Plan,
+    spec: RunSpec,
     lifetime: Lifetime,
     task: int | None = None,
     policy: int | None = None,
@@ -185,9 +185,9 @@ def choose_performance(
 ) -> Performance:
     """The same for a lifetime at hand."""
     task = last_task(lifetime) if task is None else task
-    _check_range(f"task of {plan.domain.name}", task, 0, plan.domain.n_tasks - 1)
+    _check_range(f"task of {spec.domain.name}", task, 0, spec.domain.n_tasks - 1)
     policy = best_policy(lifetime, task) if policy is None else policy
-    return Performance(plan, lifetime, task, policy, episodes, seed, explore)
+    return Performance(spec, lifetime, task, policy, episodes, seed, explore)
 
 
 def last_task(lifetime: Lifetime) -> int:

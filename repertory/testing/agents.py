@@ -11,7 +11,7 @@ from repertory import catalogue
 from repertory.agents.protocol import Episode, MakeAgent, Situation, can_be_saved
 from repertory.domains.domain import Domain
 from repertory.errors import EpisodeFault
-from repertory.experiments.plan import Plan, make_plan
+from repertory.experiments.spec import RunSpec, run_spec
 from repertory.learners.protocol import MakeLearner
 from repertory.lifetime import Lifetime
 from repertory.testing.trace import ConformanceError, expect
@@ -34,8 +34,8 @@ def check_agent(
     """
     place = catalogue.domain(domain) if isinstance(domain, str) else domain
 
-    def plan(hidden_tasks: bool = False) -> Plan:
-        return make_plan(
+    def plan(hidden_tasks: bool = False) -> RunSpec:
+        return run_spec(
             place,
             learner,
             policies,
@@ -85,9 +85,9 @@ def _check_methods(agent: Any) -> None:
     expect(len(getattr(agent, "policies", ())) > 0, "protocol", f"{type(agent).__name__}.policies is empty")
 
 
-def _live(plan: Plan, blocks: int | None = None, lifetime: Lifetime | None = None) -> Lifetime:
+def _live(spec: RunSpec, blocks: int | None = None, lifetime: Lifetime | None = None) -> Lifetime:
     """A lifetime whose agent is watched, lived as far as some block."""
-    lifetime = lifetime or plan.lifetime()
+    lifetime = lifetime or spec.lifetime()
     lifetime.agent = _Watched(lifetime.agent)
     sequence, lifetime.sequence = lifetime.sequence, lifetime.sequence[:blocks]
     try:
@@ -100,24 +100,24 @@ def _live(plan: Plan, blocks: int | None = None, lifetime: Lifetime | None = Non
     return lifetime
 
 
-def _check_same_seed(plan: Plan, whole: Lifetime) -> None:
+def _check_same_seed(spec: RunSpec, whole: Lifetime) -> None:
     states = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
-    again = _live(plan)
+    again = _live(spec)
     expect(again.rows == whole.rows, "seeds", "two lifetimes of the same seed differ; valid: draw from `rng` alone")
     after = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
     expect(states == after, "seeds", "the agent drew from a global generator; valid: draw from `rng` alone")
 
 
-def _check_saving(plan: Plan, whole: Lifetime, middle: int) -> None:
-    half = _live(plan, middle)
+def _check_saving(spec: RunSpec, whole: Lifetime, middle: int) -> None:
+    half = _live(spec, middle)
     half.agent = half.agent.agent
     arrays, values = half.state()
     for name, array in arrays.items():
         expect(isinstance(array, np.ndarray), "saving", f"{name} in state_dict is a {type(array).__name__}")
-    resumed = plan.lifetime()
+    resumed = spec.lifetime()
     resumed.load_state({name: array.copy() for name, array in arrays.items()}, values)
     again = resumed.agent.state_dict()
     same = again.keys() == arrays.keys() and all(np.array_equal(again[name], arrays[name]) for name in arrays)
     expect(same, "saving", "an agent that was loaded has another state than the one that was saved")
-    _live(plan, lifetime=resumed)
+    _live(spec, lifetime=resumed)
     expect(resumed.rows == whole.rows, "saving", "a lifetime that was saved and resumed ended otherwise")

@@ -1,7 +1,15 @@
-"""A plan: everything that decides a lifetime, checked before anything is lived or written."""
+"""The spec of a run: everything that decides it, checked before anything is run or written.
+
+    spec = run_spec("cartpole27", "dqn", 9, "epsilon-greedy")
+    RunSpec.from_json(spec.to_json())      # the same, if all its components are in the catalogue
+
+Python, the command, sweeps and engines all make one of these, and a run folder holds its JSON form: each component by
+name with all its settings, so that no default can change what a recorded run was.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,10 +30,22 @@ from repertory.selectors import MakeSelector
 from repertory.sequence import single_task, task_sequence
 from repertory.settings import LARGEST_INTEGER, Settings
 
+COMPONENTS = ("domain", "learner", "selector", "agent")
+NUMBERS = ("policies", "blocks", "block_steps", "run", "seed")
+RUN_KEYS = (*COMPONENTS, *NUMBERS, "profile", "task", "hidden_tasks")
+"""All that a spec is made of."""
+DEFAULTS: dict[str, Any] = {
+    "selector": "epsilon-greedy",
+    "agent": "library",
+    "run": 0,
+    "seed": 0,
+    "profile": "text",
+}
+
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything that decides a lifetime, checked; `Plan.lifetime()` can then be lived."""
+class RunSpec:
+    """Everything that decides a lifetime, checked; `RunSpec.lifetime()` can then be lived."""
 
     domain: Domain
     learner: MakeLearner
@@ -44,8 +64,8 @@ class Plan:
     """Whether neither agent nor policies are told which task it is."""
 
     def __post_init__(self) -> None:
-        for name, smallest in {"policies": 1, "blocks": 1, "block_steps": 1, "seed": 0, "run": 0}.items():
-            value = getattr(self, name)
+        for name in NUMBERS:
+            value, smallest = getattr(self, name), 0 if name in ("run", "seed") else 1
             if isinstance(value, bool) or not isinstance(value, int) or not smallest <= value <= LARGEST_INTEGER:
                 raise UsageError(f"{name} is {str(value)[:30]}; valid: a whole number at least {smallest}")
         last = self.domain.n_tasks - 1
@@ -63,6 +83,8 @@ class Plan:
 
     def _assign_rng(self) -> np.random.Generator:
         return generator(self.seed, "assign", self.run)
+
+    # ------------------------------------------------------------------------------------------- to be lived
 
     def new_policy(self, number: int) -> Learner:
         """The policy of a number, untrained."""
@@ -95,14 +117,16 @@ class Plan:
             return single_task(self.task, self.blocks)
         return task_sequence(self.seed, self.run, self.blocks, self.domain.n_tasks)
 
+    # --------------------------------------------------------------------------------------------- as a record
+
     @property
     def is_described(self) -> bool:
-        """Whether `settings` tells this plan from all others: not if a component is code that cannot be read."""
+        """Whether `to_json` tells this run from all others: not if a component is code that cannot be read."""
         parts = (self.learner, self.selector, self.agent)
         return self.domain.is_described and all(is_described(part) for part in parts)
 
-    def settings(self) -> dict[str, Any]:
-        """For the record of the run: plain values only."""
+    def to_json(self) -> dict[str, Any]:
+        """Plain values only; the form in which a run folder and an engine hold a run."""
         return {
             "domain": {"name": self.domain.name, **self.domain.settings},
             "learner": described(self.learner),
@@ -120,8 +144,45 @@ class Plan:
             "task_names": list(self.domain.task_names),
         }
 
+    @classmethod
+    def from_json(cls, recorded: Mapping[str, Any]) -> RunSpec:
+        """What `to_json` gave, if all its components are in the catalogue."""
+        values = {key: recorded[key] for key in RUN_KEYS if key not in COMPONENTS}
+        names = {part: recorded[part]["name"] for part in COMPONENTS}
+        return cls.from_names({**values, **names}, {part: component_settings(recorded, part) for part in COMPONENTS})
 
-def make_plan(
+    @classmethod
+    def from_names(cls, values: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]]) -> RunSpec:
+        """From the keys of `RUN_KEYS`, components by name, and changes to the settings of each."""
+        given = {**DEFAULTS, **values}
+        profile, domain_name = given["profile"], given["domain"]
+        given["domain"] = catalogue.build_domain(domain_name, profile, changes.get("domain", {}))
+        given["learner"] = catalogue.build_learner(given["learner"], profile, changes.get("learner", {}))
+        for part, build in (("selector", catalogue.build_selector), ("agent", catalogue.build_agent)):
+            given[part] = build(given[part], profile, changes.get(part, {}), domain_name)
+        return run_spec(**given)
+
+
+def component_settings(recorded: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """The settings of a recorded component, without its name."""
+    return {name: value for name, value in recorded[part].items() if name != "name"}
+
+
+def recorded_domain(recorded: Mapping[str, Any]) -> Domain:
+    """The domain of a recorded run, if it is in the catalogue."""
+    return catalogue.build_domain(
+        recorded["domain"]["name"], recorded["profile"], component_settings(recorded, "domain")
+    )
+
+
+def recorded_learner(recorded: Mapping[str, Any]) -> MakeLearner:
+    """The learner of a recorded run, if it is in the catalogue."""
+    return catalogue.build_learner(
+        recorded["learner"]["name"], recorded["profile"], component_settings(recorded, "learner")
+    )
+
+
+def run_spec(
     domain: Domain | str,
     learner: MakeLearner | str,
     policies: int,
@@ -135,7 +196,7 @@ def make_plan(
     task: int | None = None,
     agent: MakeAgent | str = "library",
     hidden_tasks: bool = False,
-) -> Plan:
+) -> RunSpec:
     """Names to objects, defaults to values."""
     if isinstance(domain, str):
         domain = catalogue.domain(domain, profile)
@@ -153,7 +214,7 @@ def make_plan(
             f"domain is {domain!r}; valid: a repertory.Domain, or a name: {', '.join(catalogue.names('domains'))}"
         )
     paper_blocks, paper_block_steps = catalogue.lengths(domain.name)
-    return Plan(
+    return RunSpec(
         domain=domain,
         learner=learner,
         selector=selector,
