@@ -14,7 +14,9 @@ from repertory.domains.domain import Domain
 from repertory.domains.registration import register as _register_environments
 from repertory.domains.tasks import tasks
 from repertory.errors import UsageError
+from repertory.experiments.library import open_record as open
 from repertory.experiments.run import live
+from repertory.experiments.run_sweep import sweep
 from repertory.learners.dqn import DQN
 from repertory.learners.drqn import DRQN
 from repertory.learners.ppo import PPO
@@ -52,8 +54,10 @@ __all__ = [
     "learner",
     "live",
     "load",
+    "open",
     "recommend_policies",
     "selector",
+    "sweep",
     "tasks",
 ]
 

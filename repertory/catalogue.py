@@ -20,7 +20,6 @@ from functools import cache
 from typing import Any
 
 from repertory.agents.library import PolicyLibrary
-from repertory.agents.protocol import MakeAgent
 from repertory.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
 from repertory.domains.cartpole import CartpoleRules, cartpole27, cartpole125
 from repertory.domains.domain import Domain
@@ -134,47 +133,31 @@ def domain(name: str, profile: str = "text", **changes: Any) -> Domain:
     >>> domain("cartpole27", profile="released").distinct_tasks()
     9
     """
-    return build_domain(name, profile, changes)
+    return build("domain", name, profile, changes)
 
 
 def learner(name: str, profile: str = "text", **changes: Any) -> MakeLearner:
     """A learner's settings by name, under a profile, with single settings changed on top."""
-    return build_learner(name, profile, changes)
+    return build("learner", name, profile, changes)
 
 
 def selector(name: str, profile: str = "text", **changes: Any) -> MakeSelector:
     """A selector's settings by name, under a profile, with single settings changed on top."""
-    return build_selector(name, profile, changes)
+    return build("selector", name, profile, changes)
 
 
-# The same with the changes as a mapping, whatever their names: for command lines and files.
-
-
-def build_domain(name: str, profile: str, changes: Mapping[str, Any]) -> Domain:
-    entry = find("domains", name)
-    if "tasks" in changes and "tasks" not in entry.rules.field_names():  # what a list of tasks says of itself
-        changes = {key: value for key, value in changes.items() if key != "tasks"}
-    return entry.build(with_profile(entry.rules, profile).replace_from_text(changes))
-
-
-def build_learner(name: str, profile: str, changes: Mapping[str, Any]) -> MakeLearner:
-    return _build("learners", name, profile, changes, "")
-
-
-def build_selector(name: str, profile: str, changes: Mapping[str, Any], domain_name: str = "") -> MakeSelector:
-    return _build("selectors", name, profile, changes, domain_name)
-
-
-def build_agent(name: str, profile: str, changes: Mapping[str, Any], domain_name: str = "") -> MakeAgent:
-    return _build("agents", name, profile, changes, domain_name)
-
-
-def _build(kind: str, name: str, profile: str, changes: Mapping[str, Any], domain_name: str) -> Any:
-    settings = settings_class(kind, name)
-    if settings is NoSettings:  # how a run describes a plain function is no setting
-        changes = {key: value for key, value in changes.items() if key != "code"}
+def build(part: str, name: str, profile: str, changes: Mapping[str, Any], domain_name: str = "") -> Any:
+    """A `domain`, `learner`, `selector` or `agent` by name; the changes are a mapping, as command lines and files have
+    them. Where a profile reads something differently on some domain, `domain_name` decides."""
+    kind = f"{part}s"
+    entry, settings = find(kind, name), settings_class(kind, name)
+    # What a record says of a plain function or of a list of tasks is not a setting.
+    told = {"code", "tasks"} - set(settings.field_names()) if settings is NoSettings or part == "domain" else set()
+    changes = {key: value for key, value in changes.items() if key not in told}
     configured = with_profile(settings, profile, domain_name).replace_from_text(changes)
-    return find(kind, name) if settings is NoSettings else configured
+    if isinstance(entry, DomainEntry):
+        return entry.build(configured)
+    return entry if settings is NoSettings else configured
 
 
 def all_settings() -> dict[str, type[Settings]]:

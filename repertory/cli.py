@@ -92,7 +92,9 @@ def run(
 
 @app.command()
 def reproduce(
-    name: Annotated[str, typer.Argument(help="A table or figure; see 'repertory list experiments'.")],
+    name: Annotated[
+        str, typer.Argument(help="A table or figure (see 'repertory list experiments'), or a .toml of yours.")
+    ],
     runs: Annotated[str | None, typer.Option(help="Such as 0-26 or 0,3,5-7; the paper's number if not given.")] = None,
     conditions: Annotated[
         str | None, typer.Option(help="Names or patterns, by commas: AdaptiveDQN9P,Unadaptive*. All if not given.")
@@ -108,7 +110,7 @@ def reproduce(
         bool, typer.Option("--tensorboard", help="Write event files into the runs' folders.")
     ] = False,
 ) -> None:
-    """Live the runs of a table or figure of the paper; go on where the last call stopped."""
+    """Run the experiments of a table or figure of the paper, or of your own file; resume what was stopped."""
     from repertory.experiments.session import reproduce_in_console
 
     all_finished = reproduce_in_console(

@@ -26,7 +26,7 @@ from repertory.errors import UsageError
 from repertory.experiments.checkpoint import Checkpoint, DamagedCheckpoint, read_checkpoint, write_file
 from repertory.experiments.formats import checked_settings
 from repertory.experiments.reading import OtherFormat, Unreadable
-from repertory.experiments.spec import recorded_domain, recorded_learner
+from repertory.experiments.spec import recorded_component
 from repertory.learners.dqn import DQN
 from repertory.learners.face import CompiledPolicy
 from repertory.learners.spaces import encoder
@@ -171,8 +171,8 @@ def load(path: str | Path, domain: Any = None, learner: Any = None) -> Library:
         name = settings[part]["name"]
         if given is None and name not in catalogue.names(f"{part}s"):
             raise UsageError(f"{file} is of the {part} '{name}', which is your own; give it: load(..., {part}=...)")
-    made_domain = recorded_domain(settings) if domain is None else domain
-    make_learner = recorded_learner(settings) if learner is None else learner
+    made_domain = recorded_component(settings, "domain") if domain is None else domain
+    make_learner = recorded_component(settings, "learner") if learner is None else learner
     can_train = bool(content.values.get("for_training"))
     if isinstance(make_learner, DQN) and not can_train:  # what only acts needs hardly any memory
         make_learner = make_learner.replace(buffer_size=make_learner.batch_size, protected=0)

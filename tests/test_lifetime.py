@@ -146,10 +146,13 @@ def test_out_keeps_the_record(tmp_path: Path) -> None:
 
 
 def test_a_finished_run_is_not_lived_again(tmp_path: Path) -> None:
-    quick(out=tmp_path / "run")
+    record = quick(out=tmp_path / "run")
     before = (tmp_path / "run" / "blocks.parquet").stat().st_mtime_ns
-    with pytest.raises(repertory.UsageError, match="holds this run, finished"):
-        quick(out=tmp_path / "run")
+    again = quick(out=tmp_path / "run")
+    pd.testing.assert_frame_equal(again.blocks, record.blocks, check_exact=True)
+    opened = repertory.open(tmp_path / "run")
+    for one, other in zip(record.policies, opened.policies, strict=True):
+        assert np.array_equal(one.policy["weights"], other.policy["weights"])
     assert (tmp_path / "run" / "blocks.parquet").stat().st_mtime_ns == before
 
 

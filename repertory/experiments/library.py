@@ -6,6 +6,7 @@ import contextlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,33 +15,48 @@ from repertory.domains.domain import Domain
 from repertory.errors import UsageError
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.reading import Unreadable, build, read_json
-from repertory.experiments.run import restore
+from repertory.experiments.run import record_of, restore
 from repertory.experiments.spec import RunSpec
 from repertory.experiments.status import read_status
 from repertory.learners.face import memory_of
 from repertory.lifetime import Lifetime
 from repertory.metrics import policy_spread
+from repertory.record import Record
 
 SPREAD_OBSERVATIONS = 1000
 
 
-def open_run(path: Path) -> tuple[RunSpec, Lifetime]:
-    """The lifetime in a run folder, finished or not, as its newest good checkpoint has it."""
+def open_run(path: Path, **own: Any) -> tuple[RunSpec, Lifetime]:
+    """The lifetime in a run folder, finished or not, as its newest good checkpoint has it.
+
+    Components that are not in the catalogue must be given: `domain=...`, `learner=...`.
+    """
     folder = RunFolder(path)
     settings = folder.settings()
-    spec = RunSpec.from_json(settings)
+    spec = RunSpec.from_json(settings, **own)
     checkpoint, problems = folder.newest_checkpoint(settings)
     if checkpoint is None:
         if folder.is_done and not problems:
             raise UsageError(
                 f"{path} has no good checkpoint: it holds the records of a finished run without its policies; "
-                "next: live the run in a new folder"
+                "next: run it in a new folder"
             )
         reason = f" ({'; '.join(problems)})" if problems else ""
-        raise UsageError(f"{path} has no good checkpoint{reason}; next: wait for its first one, or live the run again")
+        raise UsageError(f"{path} has no good checkpoint{reason}; next: wait for its first one, or run it again")
     lifetime = spec.lifetime()
     restore(lifetime, checkpoint, path)
     return spec, lifetime
+
+
+def open_record(folder: str | Path, **own: Any) -> Record:
+    """A run that was saved, finished or not, as a record with its policies: `repertory.open("runs/nine")`.
+
+    A domain, learner, selector or agent of your own must be given again: `domain=...`. It must be the same code.
+    """
+    spec, lifetime = open_run(Path(folder), **own)
+    lifetime.close()
+    RunFolder(Path(folder)).refuse_others(spec.to_json(), spec.is_described)
+    return record_of(spec, lifetime)
 
 
 def run_spread(path: Path) -> float:

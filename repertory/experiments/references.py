@@ -19,7 +19,7 @@ from repertory.experiments.experiment import Condition
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.results import Results, Run
 from repertory.experiments.run import live_spec
-from repertory.experiments.spec import RunSpec, recorded_domain
+from repertory.experiments.spec import RunSpec, recorded_component
 from repertory.learners.random import Random
 from repertory.metrics import by_bins, forgetting_ratios, transfer_ratios
 from repertory.record import BlockTally
@@ -56,7 +56,7 @@ def random_scores_of(run: Run) -> dict[int, float]:
 
 @cache
 def _random_scores_of(settings: str) -> dict[int, float]:
-    return random_scores(recorded_domain(json.loads(settings)))
+    return random_scores(recorded_component(json.loads(settings), "domain"))
 
 
 def one_to_one_runs(results: Results, learner: str) -> dict[int, Run]:

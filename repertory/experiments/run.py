@@ -45,7 +45,8 @@ def live(
     with its selector by default, or any callable that takes an `AgentSetup` and returns an agent. With `hidden_tasks`,
     neither agent nor policies are told which task it is. `blocks` and `block_steps` are as long as the paper's if not
     given (675 blocks of 60,000 steps for domains that are not in the paper). With `task`, all blocks present that one
-    task. With `out`, the run is saved in that folder, and one that was interrupted there is resumed.
+    task. With `out`, the run is saved in that folder; one that was interrupted there is resumed, and of one that is
+    finished the record is returned.
     """
     spec = run_spec(
         domain,
@@ -83,10 +84,11 @@ def live_spec(
             _live_in_folder(spec, lifetime, RunFolder(Path(out)), monitors, finishing, notice or (lambda message: None))
     finally:
         lifetime.close()
-    return _record(spec, lifetime)
+    return record_of(spec, lifetime)
 
 
-def _record(spec: RunSpec, lifetime: Lifetime) -> Record:
+def record_of(spec: RunSpec, lifetime: Lifetime) -> Record:
+    """What a lifetime has come to."""
     space = spec.domain.observation_space
     return Record(lifetime.blocks, spec.to_json(), lifetime.agent, space)
 
@@ -103,23 +105,26 @@ def _live_in_folder(
     folder.refuse_others(settings, spec.is_described)
     with folder.locked(), disk_faults(folder):
         folder.claim(settings, spec.is_described)
-        if folder.is_done:
-            raise UsageError(
-                f"{folder.path} holds this run, finished; read its blocks.parquet, or choose another folder"
-            )
         _resume(folder, lifetime, settings, notice)
+        if folder.is_done:
+            return
         keeper = Keeper(folder, lifetime, settings)
         with keeper.on_interrupt():
             lifetime.live([*monitors, keeper])
         keeper.save()
         if finishing is not None:
-            finishing(_record(spec, lifetime), folder)
+            finishing(record_of(spec, lifetime), folder)
         folder.finish()
 
 
 def _resume(folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any], notice: Callable[[str], None]) -> None:
     checkpoint, problems = folder.newest_checkpoint(settings)
     if checkpoint is None:
+        if folder.is_done:
+            raise UsageError(
+                f"{folder.path} holds this run, finished, without its policies; read its blocks.parquet, or choose "
+                "another folder"
+            )
         _refuse_to_start_again(folder, problems)
         if not lifetime.can_be_saved:
             notice("this run cannot be interrupted and resumed: the agent, or a part of it, has no state_dict")
@@ -127,6 +132,9 @@ def _resume(folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any], not
     for problem in problems:
         notice(f"{problem}; using the one before")
     restore(lifetime, checkpoint, folder.path)
+    if folder.is_done:
+        notice(f"{folder.path} holds this run, finished; nothing to do")
+        return
     folder.resumed_at(len(lifetime.rows))
     notice(f"going on in {folder.path} at block {len(lifetime.rows) + 1} of {len(lifetime.sequence)}")
 

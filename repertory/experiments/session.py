@@ -14,9 +14,10 @@ from repertory.errors import UsageError
 from repertory.experiments.folder import RunFolder
 from repertory.experiments.results import read_results
 from repertory.experiments.run import live_spec
+from repertory.experiments.run_sweep import prepare
 from repertory.experiments.spec import RunSpec
 from repertory.experiments.status import FINISHED
-from repertory.experiments.sweep import Sweep, claim, default_folder, live_sweep, make_engine, parse_runs
+from repertory.experiments.sweep import Sweep, claim, live_sweep, make_engine
 from repertory.experiments.tensorboard import TensorBoardMonitor
 from repertory.lifetime import Monitor
 from repertory.report.console import ProgressMonitor, print_summary
@@ -63,11 +64,9 @@ def reproduce_in_console(
     seed: int,
     tensorboard: bool,
 ) -> bool:
-    """Live a sweep of an experiment; whether all its runs finished."""
-    sweep = Sweep(name, profile, scale, blocks, seed)
-    path = (out or default_folder(name, profile)).resolve()
-    numbers, chosen = parse_runs(runs, sweep.data.runs), sweep.data.select(conditions)
-    jobs = [sweep.job(path, condition, run, tensorboard) for run in numbers for condition in chosen]
+    """Run a sweep of an experiment, the paper's by name or one's own by file; whether all its runs finished."""
+    sweep = Sweep.of(name, profile=profile, scale=scale, blocks=blocks, seed=seed)
+    path, jobs = prepare(sweep, runs, conditions, out, tensorboard)
     chosen_engine = make_engine(engine, workers)
     claim(path, sweep)
     with _polite_kill():

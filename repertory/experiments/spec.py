@@ -20,7 +20,7 @@ from repertory import catalogue
 from repertory.agents.library import PolicyLibrary
 from repertory.agents.protocol import AgentSetup, MakeAgent
 from repertory.domains.domain import Domain
-from repertory.errors import UsageError
+from repertory.errors import UsageError, unknown
 from repertory.experiments.description import described, is_described
 from repertory.learners.protocol import Learner, MakeLearner
 from repertory.lifetime import Lifetime
@@ -145,22 +145,29 @@ class RunSpec:
         }
 
     @classmethod
-    def from_json(cls, recorded: Mapping[str, Any]) -> RunSpec:
-        """What `to_json` gave, if all its components are in the catalogue."""
+    def from_json(cls, recorded: Mapping[str, Any], **own: Any) -> RunSpec:
+        """What `to_json` gave. Components that are not in the catalogue must be given: `learner=...`."""
         values = {key: recorded[key] for key in RUN_KEYS if key not in COMPONENTS}
-        names = {part: recorded[part]["name"] for part in COMPONENTS}
-        return cls.from_names({**values, **names}, {part: component_settings(recorded, part) for part in COMPONENTS})
+        values |= {part: recorded[part]["name"] for part in COMPONENTS}
+        for part in COMPONENTS:
+            if own.get(part) is None and values[part] not in catalogue.names(f"{part}s"):
+                problem = unknown(part, values[part], catalogue.names(f"{part}s"))
+                raise UsageError(f"{problem}; one of your own must be given: {part}=...")
+        return cls.from_names(values, {part: component_settings(recorded, part) for part in COMPONENTS}, **own)
 
     @classmethod
-    def from_names(cls, values: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]]) -> RunSpec:
-        """From the keys of `RUN_KEYS`, components by name, and changes to the settings of each."""
-        given = {**DEFAULTS, **values}
-        profile, domain_name = given["profile"], given["domain"]
-        given["domain"] = catalogue.build_domain(domain_name, profile, changes.get("domain", {}))
-        given["learner"] = catalogue.build_learner(given["learner"], profile, changes.get("learner", {}))
-        for part, build in (("selector", catalogue.build_selector), ("agent", catalogue.build_agent)):
-            given[part] = build(given[part], profile, changes.get(part, {}), domain_name)
-        return run_spec(**given)
+    def from_names(cls, values: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]], **own: Any) -> RunSpec:
+        """From the keys of `RUN_KEYS`, components by name, and changes to the settings of each.
+
+        Components that are given as objects are taken as they are.
+        """
+        named = {**DEFAULTS, **values}
+        profile, domain_name = named["profile"], named["domain"]
+        built = {part: component for part, component in own.items() if component is not None}
+        for part in COMPONENTS:
+            if part not in built:
+                built[part] = catalogue.build(part, named[part], profile, changes.get(part, {}), domain_name)
+        return run_spec(**{**named, **built})
 
 
 def component_settings(recorded: Mapping[str, Any], part: str) -> dict[str, Any]:
@@ -168,18 +175,10 @@ def component_settings(recorded: Mapping[str, Any], part: str) -> dict[str, Any]
     return {name: value for name, value in recorded[part].items() if name != "name"}
 
 
-def recorded_domain(recorded: Mapping[str, Any]) -> Domain:
-    """The domain of a recorded run, if it is in the catalogue."""
-    return catalogue.build_domain(
-        recorded["domain"]["name"], recorded["profile"], component_settings(recorded, "domain")
-    )
-
-
-def recorded_learner(recorded: Mapping[str, Any]) -> MakeLearner:
-    """The learner of a recorded run, if it is in the catalogue."""
-    return catalogue.build_learner(
-        recorded["learner"]["name"], recorded["profile"], component_settings(recorded, "learner")
-    )
+def recorded_component(recorded: Mapping[str, Any], part: str) -> Any:
+    """The `domain`, `learner`, ... of a recorded run, if it is in the catalogue."""
+    name, domain_name = recorded[part]["name"], recorded["domain"]["name"]
+    return catalogue.build(part, name, recorded["profile"], component_settings(recorded, part), domain_name)
 
 
 def run_spec(
@@ -198,36 +197,33 @@ def run_spec(
     hidden_tasks: bool = False,
 ) -> RunSpec:
     """Names to objects, defaults to values."""
-    if isinstance(domain, str):
-        domain = catalogue.domain(domain, profile)
-    if isinstance(learner, str):
-        learner = catalogue.learner(learner, profile)
-    if isinstance(selector, str):
-        selector = catalogue.build_selector(selector, profile, {}, getattr(domain, "name", ""))
-    if isinstance(agent, str):
-        agent = catalogue.build_agent(agent, profile, {}, getattr(domain, "name", ""))
-    for component in (learner, selector, agent):
-        if isinstance(component, type) and issubclass(component, Settings):
-            raise UsageError(f"{component.__name__} is a class; give {component.__name__}()")
+    domain = _built("domain", domain, profile, "")
     if not isinstance(domain, Domain):
         raise UsageError(
             f"domain is {domain!r}; valid: a repertory.Domain, or a name: {', '.join(catalogue.names('domains'))}"
         )
-    paper_blocks, paper_block_steps = catalogue.lengths(domain.name)
+    usual_blocks, usual_block_steps = catalogue.lengths(domain.name)
     return RunSpec(
         domain=domain,
-        learner=learner,
-        selector=selector,
+        learner=_built("learner", learner, profile, domain.name),
+        selector=_built("selector", selector, profile, domain.name),
+        agent=_built("agent", agent, profile, domain.name),
         policies=_plain_integer(policies),
-        blocks=_plain_integer(paper_blocks if blocks is None else blocks),
-        block_steps=_plain_integer(paper_block_steps if block_steps is None else block_steps),
+        blocks=_plain_integer(usual_blocks if blocks is None else blocks),
+        block_steps=_plain_integer(usual_block_steps if block_steps is None else block_steps),
         seed=_plain_integer(seed),
         run=_plain_integer(run),
         profile=profile,
         task=_plain_integer(task),
-        agent=agent,
         hidden_tasks=hidden_tasks,
     )
+
+
+def _built(part: str, component: Any, profile: str, domain_name: str) -> Any:
+    """A component by name; one that is given is taken as it is."""
+    if isinstance(component, type) and issubclass(component, Settings):
+        raise UsageError(f"{component.__name__} is a class; give {component.__name__}()")
+    return catalogue.build(part, component, profile, {}, domain_name) if isinstance(component, str) else component
 
 
 def _plain_integer(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""`repertory reproduce`: many runs of an experiment, in one folder, as far as they have come.
+"""Sweeps: many runs of an experiment, in one folder, as far as they have come.
 
     results/cartpole27-text/
-        sweep.json               which experiment, at which scale; written first
+        sweep.json               which experiment, at which scale; written first; one's own experiment whole
         AdaptiveDQN9P/run-00/    a run folder for each condition and run
 
 The same call goes on where the last one stopped, and more conditions and runs can be added to the same folder.
@@ -11,13 +11,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol
 
-from repertory.errors import UsageError
-from repertory.experiments.experiment import TASK_OF_THE_RUN, Condition, Experiment, experiment
+from repertory.errors import UsageError, unknown
+from repertory.experiments.experiment import (
+    TASK_OF_THE_RUN,
+    Condition,
+    Experiment,
+    experiment,
+    read_definition,
+    read_experiment,
+)
 from repertory.experiments.folder import RunFolder, differences
 from repertory.experiments.job import Job
 from repertory.experiments.local_engine import LocalEngine
@@ -32,13 +41,12 @@ from repertory.settings import LARGEST_INTEGER
 FILE_NAME = "sweep.json"
 FORMAT = 2
 """Of that file; see `formats`."""
-ENGINES = ("local", "ray")
 LARGEST_SCALE, LARGEST_BLOCKS, MOST_RUNS = 1e6, 10**7, 10**5
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """An experiment of the paper at some scale: what all runs in a folder share."""
+    """An experiment at some scale: what all runs in a folder share."""
 
     experiment: str
     profile: str = "text"
@@ -47,10 +55,12 @@ class Sweep:
     blocks: int | None = None
     """The experiment's own if none."""
     seed: int = 0
+    definition: dict[str, Any] | None = None
+    """What the experiment is, if it is not the paper's: the content of its file."""
 
     def __post_init__(self) -> None:
         check_profile(self.profile)
-        experiment(self.experiment)
+        self.data  # noqa: B018  what is wrong with the experiment is told here
         if not 0 < self.scale <= LARGEST_SCALE:
             raise UsageError(f"--scale is {self.scale}; valid: a number above 0, at most {LARGEST_SCALE:g}")
         if not 0 <= self.seed <= LARGEST_INTEGER:
@@ -58,9 +68,18 @@ class Sweep:
         if self.blocks is not None and not 1 <= self.blocks <= LARGEST_BLOCKS:
             raise UsageError(f"--blocks is {str(self.blocks)[:30]}; valid: from 1 to {LARGEST_BLOCKS}")
 
-    @property
+    @classmethod
+    def of(cls, source: str | Path, **options: Any) -> Sweep:
+        """Of an experiment of the paper by name, or of a TOML file."""
+        if isinstance(source, str) and not source.endswith(".toml"):
+            return cls(source, **options)
+        return cls(Path(source).stem, **options, definition=read_definition(Path(source)))
+
+    @cached_property
     def data(self) -> Experiment:
-        return experiment(self.experiment)
+        if self.definition is None:
+            return experiment(self.experiment)
+        return read_experiment(self.experiment, self.definition)
 
     @property
     def n_blocks(self) -> int:
@@ -75,6 +94,8 @@ class Sweep:
             "domain": self.data.domain,
             "learner": condition.learner,
             "selector": condition.selector,
+            "agent": condition.agent,
+            "hidden_tasks": condition.hidden_tasks,
             "policies": condition.policies,
             "blocks": self.n_blocks,
             "block_steps": self.block_steps,
@@ -141,7 +162,16 @@ class Watcher(Protocol):
     def close(self) -> None: ...
 
 
-def live_sweep(jobs: Sequence[Job], engine: Any, watcher: Watcher) -> dict[str, Status]:
+class Silent:
+    """A watcher that shows nothing."""
+
+    def begin(self, jobs: Sequence[Job], standing: Mapping[str, Status], workers: int) -> None: ...
+    def tick(self) -> None: ...
+    def ended(self, job: Job, status: Status) -> None: ...
+    def close(self) -> None: ...
+
+
+def live_sweep(jobs: Sequence[Job], engine: Engine, watcher: Watcher) -> dict[str, Status]:
     """Live all jobs that are not finished; return how each stands, by folder.
 
     A run that diverges or fails does not stop the others.
@@ -180,17 +210,44 @@ def _known_end(job: Job) -> Status | None:
     return status if status is not None and status.state == DIVERGED else None
 
 
-def make_engine(name: str, workers: int | None) -> Any:
-    """The engine of a name; the workers are as many as this machine has cores if not given."""
+class Engine(Protocol):
+    """Runs jobs somewhere. Packages can bring their own by the entry point group `repertory.engines`: a name, and what
+    makes the engine from the number of workers asked for, or None."""
+
+    workers: int
+    """Jobs at a time."""
+
+    def outcomes(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Status] | None]:
+        """Each job with the status it ended in, as they end (`run_job` runs one); None now and then in between."""
+
+
+def _local_engine(workers: int | None) -> Engine:
+    return LocalEngine(workers or usable_cores())
+
+
+def _ray_engine(workers: int | None) -> Engine:
+    from repertory.experiments.ray_engine import RayEngine
+
+    return RayEngine(workers)
+
+
+ENGINES: dict[str, Callable[[int | None], Engine]] = {"local": _local_engine, "ray": _ray_engine}
+
+
+@cache
+def _other_engines() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group="repertory.engines") if point.name not in ENGINES}
+
+
+def make_engine(name: str, workers: int | None) -> Engine:
+    """The engine of a name; the workers are as many as there are cores if not given."""
     if workers is not None and workers < 1:
         raise UsageError(f"--workers is {workers}; valid: a whole number at least 1")
-    if name == "local":
-        return LocalEngine(workers or usable_cores())
-    if name == "ray":
-        from repertory.experiments.ray_engine import RayEngine
-
-        return RayEngine(workers)
-    raise UsageError(f"unknown engine '{name}'. Valid: {', '.join(ENGINES)}")
+    if name in ENGINES:
+        return ENGINES[name](workers)
+    if name in _other_engines():
+        return _other_engines()[name].load()(workers)
+    raise unknown("engine", name, [*ENGINES, *_other_engines()])
 
 
 def parse_runs(text: str | None, count: int) -> list[int]:
