@@ -108,10 +108,9 @@ def profile_table() -> Table:
     for names, settings_class in all_settings().items():
         for setting, text, released in differences(settings_class):
             table.add_row(names, setting, str(text), str(released))
-        for domain, class_name, setting, released in differences_on_domains():
-            if class_name == settings_class.__name__:
-                text = getattr(settings_class(), setting)
-                table.add_row(f"{names} on {domain}", setting, str(text), str(released))
+        for domain, setting, released in differences_on_domains(settings_class):
+            text = getattr(settings_class(), setting)
+            table.add_row(f"{names} on {domain}", setting, str(text), str(released))
     return table
 
 
