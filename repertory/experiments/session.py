@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from repertory.experiments.status import FINISHED
 from repertory.experiments.sweep import Sweep, claim, default_folder, live_sweep, make_engine, parse_runs
 from repertory.experiments.tensorboard import TensorBoardMonitor
 from repertory.lifetime import Monitor
+from repertory.paths import check_new_folder
 from repertory.report.console import ProgressMonitor, print_summary
 from repertory.report.figures import draw_lifetime
 from repertory.report.sweep_table import SweepDisplay, print_scores
@@ -30,6 +32,8 @@ def run_in_console(plan: Plan, out: Path | None, console: Console, tensorboard: 
     if out is not None and RunFolder(out).holds_finished(plan.settings()):
         console.print(f"{out} holds this run, finished; nothing to do", soft_wrap=True)
         return
+    if out is not None:
+        check_new_folder(out)
     progress = ProgressMonitor(console, plan.blocks, plan.block_steps, plan.domain.score)
     monitors: list[Monitor] = [progress]
     if tensorboard and out is not None:
@@ -65,7 +69,10 @@ def reproduce_in_console(
 ) -> bool:
     """Live a sweep of an experiment; whether all its runs finished."""
     sweep = Sweep(name, profile, scale, blocks, seed)
-    path = (out or default_folder(name, profile)).resolve()
+    path = out or default_folder(name, profile)
+    if not os.path.isdir(path):  # a sweep that is over may be read only
+        check_new_folder(path)
+    path = path.resolve()
     numbers, chosen = parse_runs(runs, sweep.data.runs), sweep.data.select(conditions)
     jobs = [sweep.job(path, condition, run, tensorboard) for run in numbers for condition in chosen]
     jobs[0].plan()  # what cannot be planned is refused before a folder is made

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from repertory.catalogue import all_settings
 from repertory.experiments.experiment import Published, experiment, experiment_names
+from repertory.experiments.results import Results
 from repertory.lifetime import Monitor
 from repertory.profiles import differences, differences_on_domains
 from repertory.record import BlockTally, Record
@@ -100,6 +101,12 @@ def _task_list(tasks: tuple[int, ...]) -> str:
         return "none"
     shown = ", ".join(str(task) for task in tasks[:SHOWN_TASKS])
     return f"{len(tasks)}: {shown}" + (", ..." if len(tasks) > SHOWN_TASKS else "")
+
+
+def print_problems(console: Console, results: Results) -> None:
+    """The runs of a folder that could not be read."""
+    for problem in results.problems:
+        console.print(f"left out: {problem}", soft_wrap=True)
 
 
 def profile_table() -> Table:
