@@ -151,7 +151,13 @@ def build_domain(name: str, profile: str, changes: Mapping[str, Any]) -> Domain:
     entry = find("domains", name)
     if "tasks" in changes and "tasks" not in entry.rules.field_names():  # what a list of tasks says of itself
         changes = {key: value for key, value in changes.items() if key != "tasks"}
-    return entry.build(with_profile(entry.rules, profile).replace_from_text(changes))
+    rules = with_profile(entry.rules, profile).replace_from_text(changes)
+    try:
+        return entry.build(rules)
+    except Exception as error:  # whatever another package's code may raise; a fault of ours is not hidden
+        if name in BUILT_IN["domains"] or isinstance(error, UsageError):
+            raise
+        raise UsageError(f"the domain {name} cannot be built: {type(error).__name__}: {error}") from error
 
 
 def build_learner(name: str, profile: str, changes: Mapping[str, Any]) -> MakeLearner:
