@@ -155,9 +155,14 @@ def build(part: str, name: str, profile: str, changes: Mapping[str, Any], domain
     told = {"code", "tasks"} - set(settings.field_names()) if settings is NoSettings or part == "domain" else set()
     changes = {key: value for key, value in changes.items() if key not in told}
     configured = with_profile(settings, profile, domain_name).replace_from_text(changes)
-    if isinstance(entry, DomainEntry):
+    if not isinstance(entry, DomainEntry):
+        return entry if settings is NoSettings else configured
+    try:
         return entry.build(configured)
-    return entry if settings is NoSettings else configured
+    except Exception as error:  # whatever another package's code may raise; a fault of ours is not hidden
+        if name in BUILT_IN["domains"] or isinstance(error, UsageError):
+            raise
+        raise UsageError(f"the domain {name} cannot be built: {type(error).__name__}: {error}") from error
 
 
 def all_settings() -> dict[str, type[Settings]]:

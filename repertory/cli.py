@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ from typer.exceptions import TyperException
 from repertory.cli_bench import bench
 from repertory.cli_capacity import app as capacity_app
 from repertory.cli_capacity import console
-from repertory.errors import RunStopped, UsageError, unknown
+from repertory.errors import RunStopped, UsageError, one_line, unknown
 
 app = typer.Typer(
     name="repertory",
@@ -31,23 +32,29 @@ INTERRUPTED_STATUS = 130
 
 def main() -> None:
     """Run the command; bad input is one line on standard error and exit status 2."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text, or in this encoding
     try:
         status = app(standalone_mode=False)
     except RunStopped as error:
-        print(f"repertory: {error}", file=sys.stderr)
+        _complain(str(error))
         sys.exit(STOPPED_STATUS)
     except (UsageError, TyperException, MemoryError) as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         if isinstance(error, MemoryError):
             message = f"not enough memory for these settings ({message}); try fewer policies or smaller memories"
         if message:  # there is none after the help text
-            print(f"repertory: {message}", file=sys.stderr)
+            _complain(message)
         sys.exit(USAGE_STATUS)
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED_STATUS
     if status == INTERRUPTED_STATUS:  # Typer turns Ctrl-C into this status
-        print("repertory: interrupted", file=sys.stderr)
+        _complain("interrupted")
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complain(message: str) -> None:
+    print(f"repertory: {one_line(message)}", file=sys.stderr)
 
 
 @app.command()

@@ -91,7 +91,7 @@ class EpisodePlayer:
         """An episode. A learner that wants to know the task is told it, unless that is hidden."""
         begin_task = getattr(learner, "begin_task", None) if tells_task else None
         if begin_task is not None:
-            with _blaming("the learner", 0):
+            with blaming("the learner", 0):
                 begin_task(task)
         if self._tasks is not None and is_compiled(learner):
             if (learner.inputs, learner.actions) != self._sizes:
@@ -100,7 +100,7 @@ class EpisodePlayer:
             steps, total_reward = run_episode(self._params[task], self._stage, learner.handle, seed)
             return Outcome(steps, total_reward, self._opening_of(steps) if self._opening_steps else None)
         if task not in self._envs:
-            with _blaming("the environment", 0):
+            with blaming("the environment", 0):
                 env = self._domain.env(task)
                 self._domain.check_spaces(task, env)
             self._envs[task] = env
@@ -119,20 +119,20 @@ def plain_episode(env: gymnasium.Env, learner: Learner, seed: int, opening_steps
     """One episode of any Gymnasium environment with any learner."""
     steps, total_reward = 0, 0.0
     opening: list[tuple[Any, ...]] = []
-    with _blaming("the learner", steps):
+    with blaming("the learner", steps):
         learner.begin_episode()
-    with _blaming("the environment", steps):
+    with blaming("the environment", steps):
         observation, _info = env.reset(seed=seed)
     while True:
-        with _blaming("the learner", steps):
+        with blaming("the learner", steps):
             action = learner.act(observation)
         if not env.action_space.contains(action):
             raise EpisodeFault(f"at step {steps} the learner acted {action!r}, which is not in {env.action_space}")
-        with _blaming("the environment", steps):
+        with blaming("the environment", steps):
             next_observation, reward, terminated, truncated, _info = env.step(action)
         if not isinstance(reward, (int, float, np.number)) or not math.isfinite(reward):
             raise EpisodeFault(f"at step {steps} the environment gave the reward {reward!r}, which is no finite number")
-        with _blaming("the learner", steps):
+        with blaming("the learner", steps):
             learner.observe(observation, action, float(reward), next_observation, terminated, truncated)
         if steps < opening_steps:
             opening.append((observation, action, float(reward), next_observation, bool(terminated)))
@@ -149,7 +149,7 @@ def is_compiled(learner: Learner) -> TypeGuard[CompiledLearner]:
     return isinstance(getattr(learner, "kernels", None), LearnerKernels)
 
 
-class _blaming:
+class blaming:
     """Says who failed, and at which step, when something raises. A class: generators cost microseconds a step."""
 
     __slots__ = ("_step", "_who")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+SHOWN_LENGTH = 100
+"""Characters of what was given that a message shows."""
+
 
 class UsageError(ValueError):
     """Something the user gave cannot be used. The command prints the message and exits with status 2."""
@@ -19,9 +22,26 @@ class EpisodeFault(RunStopped):
     """An environment or a learner did what it must not, in the middle of an episode; the message says where."""
 
 
+def one_line(message: str) -> str:
+    """A message with line breaks and other control characters written out: names may hold anything."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in message
+    )
+
+
 def unknown(kind: str, given: object, valid: Iterable[str]) -> UsageError:
     """`unknown learner 'dnq'; did you mean 'dqn'? Valid: dqn, ppo`."""
     names = sorted(valid)
-    near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+    text = given[:SHOWN_LENGTH] if isinstance(given, str) else shown(given)
+    near = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else "."
-    return UsageError(f"unknown {kind} '{given}'{hint} Valid: {', '.join(names)}")
+    return UsageError(f"unknown {kind} '{text}'{hint} Valid: {', '.join(names)}")
+
+
+def shown(value: object) -> str:
+    """A value that was given, however large, as a message shows it."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write out numbers of more than 4300 digits
+        return "a huge number"
+    return text if len(text) <= SHOWN_LENGTH else text[: SHOWN_LENGTH - 3] + "..."

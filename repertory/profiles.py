@@ -15,7 +15,7 @@ from repertory.settings import Settings, SettingsType
 PROFILES = ("text", "released")
 
 RELEASED: dict[str, dict[str, Any]] = {
-    "CartpoleRules": {
+    "repertory.domains.cartpole.CartpoleRules": {
         "force": 10.0,
         "angle_limit": 12.0,
         "max_steps": 201,
@@ -26,7 +26,7 @@ RELEASED: dict[str, dict[str, Any]] = {
         "total_mass": 1.1,
         "pole_moment": 0.05,
     },
-    "PocmanRules": {
+    "repertory.domains.pocman.PocmanRules": {
         "reaction_range": 3,
         "headings": "no reversal",
         "chase": "axis",
@@ -34,20 +34,20 @@ RELEASED: dict[str, dict[str, Any]] = {
         "observation_values": "-1 1",
         "direction_order": "north south west east",
     },
-    "DQN": {
+    "repertory.learners.dqn.DQN": {
         "exploration_rate": 0.1,
         "random_first_steps": 2,
         "timeout_bootstraps": False,
         "memory": "finished-episodes",
         "sampling": "episodes",
     },
-    "DRQN": {
+    "repertory.learners.drqn.DRQN": {
         "random_first_steps": 16,
         "memory": "finished-episodes",
         "sampling": "episodes",
         "full_windows": True,
     },
-    "PPO": {
+    "repertory.learners.ppo.PPO": {
         "max_grad_norm": None,
         "ratio": "pairwise",
         "probability_floor": 1e-7,  # Keras clips probabilities so; without it, one unlikely action ends all learning
@@ -57,7 +57,7 @@ RELEASED: dict[str, dict[str, Any]] = {
         "random_first_steps": 1,
         "timeout_bootstraps": False,
     },
-    "PRPO": {
+    "repertory.learners.prpo.PRPO": {
         "max_grad_norm": None,
         "ratio": "pairwise",
         "probability_floor": 1e-7,  # Keras clips probabilities so; without it, one unlikely action ends all learning
@@ -65,8 +65,8 @@ RELEASED: dict[str, dict[str, Any]] = {
         "delta": "undiscounted",
         "value_target": "return",
     },
-    "EpsilonGreedy": {"average": "per policy episode"},
-    "UCB1Tuned": {
+    "repertory.selectors.EpsilonGreedy": {"average": "per policy episode"},
+    "repertory.selectors.UCB1Tuned": {
         "average": "per policy episode",
         "optimal_average": 200.0,
         "statistics": "per policy",
@@ -74,29 +74,36 @@ RELEASED: dict[str, dict[str, Any]] = {
         "initial_value": 1.0,
     },
 }
-"""Per settings class, the fields in which `released` differs from `text`."""
+"""Per settings class, by its full name, the fields in which `released` differs from `text`.
+
+A class of the same name from elsewhere is another class: none of this is said of it.
+"""
 
 RELEASED_ON: dict[str, dict[str, dict[str, Any]]] = {
     # The authors divide by a policy's episodes on Cartpole only.
-    "pocman18": {"EpsilonGreedy": {"average": "per step"}},
+    "pocman18": {"repertory.selectors.EpsilonGreedy": {"average": "per step"}},
 }
 """Per domain, what `released` has different there."""
+
+
+def full_name(settings_class: type[Settings]) -> str:
+    """Where a class is from, and its name: `repertory.learners.dqn.DQN`."""
+    return f"{settings_class.__module__}.{settings_class.__qualname__}"
 
 
 def differences(settings_class: type[Settings]) -> list[tuple[str, Any, Any]]:
     """(setting, value under `text`, value under `released`) for every setting that differs."""
     text = settings_class()
-    released = RELEASED.get(settings_class.__name__, {})
+    released = RELEASED.get(full_name(settings_class), {})
     return [(name, getattr(text, name), value) for name, value in released.items()]
 
 
-def differences_on_domains() -> list[tuple[str, str, str, Any]]:
-    """(domain, settings class, setting, value under `released` there) where a domain departs from the rest."""
+def differences_on_domains(settings_class: type[Settings]) -> list[tuple[str, str, Any]]:
+    """(domain, setting, value under `released` there) where a domain departs from the rest."""
     return [
-        (domain, name, setting, value)
+        (domain, setting, value)
         for domain, classes in RELEASED_ON.items()
-        for name, changes in classes.items()
-        for setting, value in changes.items()
+        for setting, value in classes.get(full_name(settings_class), {}).items()
     ]
 
 
@@ -111,5 +118,5 @@ def with_profile(settings_class: type[SettingsType], profile: str, domain: str =
     check_profile(profile)
     if profile == "text":
         return settings_class()
-    name = settings_class.__name__
+    name = full_name(settings_class)
     return settings_class().replace(**RELEASED.get(name, {}) | RELEASED_ON.get(domain, {}).get(name, {}))

@@ -16,7 +16,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Self, TypeVar
 
-from repertory.errors import UsageError, unknown
+from repertory.errors import UsageError, shown, unknown
 
 SettingsType = TypeVar("SettingsType", bound="Settings")
 LARGEST_INTEGER = 2**63 - 1
@@ -143,8 +143,7 @@ def _is_reasonable(number: float) -> bool:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value) if not isinstance(value, int) or abs(value) <= LARGEST_INTEGER else "a huge number"
-    return text if len(text) <= 100 else text[:97] + "..."
+    return "a huge number" if isinstance(value, int) and abs(value) > LARGEST_INTEGER else shown(value)
 
 
 def _range_text(kinds: set[type], limits: Mapping[str, Any]) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from repertory.experiments.plan import Plan
 from rich.console import Console
 
 import repertory
@@ -138,6 +142,53 @@ def test_a_pilot_recommends_and_is_not_lived_twice(tmp_path: Path, cartpole27: r
         repertory.recommend_policies(cartpole27, repertory.DQN(), 0.5, results=tmp_path / "pilot")
     with pytest.raises(UsageError, match="valid: numbers from 1 to 27"):
         repertory.recommend_policies(cartpole27, repertory.Random(), 0.5, policies=[0, 28])
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "tolerance is 1.5; valid: from 0 to 1": {"tolerance": 1.5},
+    "tolerance is nan": {"tolerance": float("nan")},
+    "runs is 0; valid: from 1 to 1000": {"runs": 0},
+    "runs is 1000000000000; valid: from 1 to 1000": {"runs": 10**12},
+    "memory is 0.0 MB; a single policy takes": {"memory": 1},
+    "4 policies, the fewest compared, take": {"memory": 150, "policies": [4]},
+    "memory is 'lots'": {"memory": "lots"},
+    "blocks is 0": {"blocks": 0},
+    "policies are []": {"policies": []},
+    "unknown profile": {"profile": "both"},
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_a_pilot_cannot_answer_is_refused_before_any_run(message: str, tmp_path: Path) -> None:
+    def live(plans: object) -> list[pd.DataFrame]:
+        raise AssertionError("lived")
+
+    with pytest.raises(UsageError) as refusal:
+        repertory.recommend_policies("cartpole27", "random", **REFUSED[message], out=tmp_path / "out", live=live)
+    assert message in str(refusal.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("score", [-1.0, 0.0, float("nan")])
+def test_a_pilot_ends_where_there_is_no_score_to_take_shares_of(score: float, cartpole27: repertory.Domain) -> None:
+    """The runs with a policy for each task come first; with nothing above 0 in them, no other is lived."""
+    lived = []
+
+    def live(plans: Sequence[tuple[Plan, Path | None]]) -> list[pd.DataFrame]:
+        lived.extend(plan.policies for plan, _path in plans)
+        return [pd.DataFrame({"mean_return": [score]}) for _plan in plans]
+
+    with pytest.raises(UsageError, match=r"needs it above 0|finite numbers"):
+        repertory.recommend_policies(cartpole27, repertory.Random(), policies=[1, 2], runs=3, live=live)
+    assert lived == [27, 27, 27]
+
+
+def test_the_tolerance_is_looked_at_first(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"tolerance is -0\.1"):
+        empirical_in_console(tmp_path, -0.1, tmp_path / "out", QUIET)
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UsageError, match="cannot write to"):
+        empirical_in_console(tmp_path, 0.1, tmp_path / "file", QUIET)
 
 
 def test_a_learner_that_cannot_tell_its_memory(cartpole27: repertory.Domain) -> None:

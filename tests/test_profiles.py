@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 import repertory
 from repertory import catalogue
-from repertory.profiles import RELEASED, differences, with_profile
+from repertory.profiles import RELEASED, RELEASED_ON, differences, full_name, with_profile
+from repertory.settings import Settings, setting
 
 PINNED = {
     # What the paper's text says, what the authors' code does.
@@ -48,11 +51,32 @@ def test_values_of_both_profiles(settings_class: str, setting: str) -> None:
 
 
 def test_every_difference_names_a_setting_and_differs() -> None:
-    known = {each.__name__: each for each in catalogue.all_settings().values()}
+    known = {full_name(each): each for each in catalogue.all_settings().values()}
     assert set(RELEASED) <= set(known)
+    assert set().union(*RELEASED_ON.values()) <= set(known)
     for name in RELEASED:
         for _setting, text, released in differences(known[name]):
             assert released != text
+
+
+@pytest.mark.parametrize("name", sorted(RELEASED))
+def test_another_class_of_the_same_name_is_left_as_it_is(name: str) -> None:
+    """Somebody's own learner may be called DQN, with or without the settings that ours has."""
+    released = RELEASED[name]
+
+    @dataclass(frozen=True, kw_only=True)
+    class Own(Settings):
+        speed: float = setting(1.0, "Metres a second.")
+
+    fields = {field: setting("own", "Another meaning.") for field in released}
+    hints = dict.fromkeys(released, str)
+    alike = dataclass(frozen=True, kw_only=True)(
+        type(name.rpartition(".")[2], (Settings,), {"__annotations__": hints, **fields})
+    )
+    Own.__name__ = Own.__qualname__ = alike.__name__
+    for other in (Own, alike):
+        assert with_profile(other, "released", "pocman18") == other()
+        assert differences(other) == []
 
 
 def test_the_released_average_is_cartpoles_alone() -> None:

@@ -20,6 +20,7 @@ from repertory.benchmarks.result import Result, Row, run_row
 from repertory.benchmarks.rows import ROWS, chosen
 from repertory.benchmarks.wording import figure_text, side_text, target_text
 from repertory.errors import UsageError
+from repertory.paths import check_new_folder, staged, write_whole
 
 FORMAT = 1
 """Of bench.json; one more when a key changes its meaning."""
@@ -32,7 +33,7 @@ def bench_in_console(
     if repeats < 1:
         raise UsageError(f"--repeats is {repeats}; valid: at least 1")
     selected = chosen(only, rows)
-    _make_folder(out)
+    check_new_folder(out)  # before minutes are spent on measuring
     machine = describe_machine()
     for line in machine_lines(machine):
         console.print(line, style="dim", soft_wrap=True)
@@ -46,18 +47,10 @@ def bench_in_console(
     console.print(table_of(results))
     for line in _remarks(results):
         console.print(line, style="dim", soft_wrap=True)
-    draw_chart(results, machine["cpu"], [out / "bench.png", out / "bench.svg"])
+    with staged(out) as scratch:
+        draw_chart(results, machine["cpu"], [scratch / "bench.png", scratch / "bench.svg"])
     console.print(f"kept in {out / 'bench.json'}, .png and .svg", soft_wrap=True)
     return results
-
-
-def _make_folder(out: Path) -> None:
-    """Before minutes are spent on measuring."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "bench.json").touch()
-    except OSError as error:
-        raise UsageError(f"cannot write to {out}: {error.strerror}; choose another --out") from None
 
 
 def _progress(console: Console, text: str) -> AbstractContextManager[Any]:
@@ -76,7 +69,7 @@ def _write(path: Path, results: Sequence[Result], machine: dict[str, Any], repea
         "machine": machine,
         "rows": [result.as_dict() for result in results],
     }
-    path.write_text(json.dumps(content, indent=2) + "\n")
+    write_whole(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
 # ---------------------------------------------------------------------------------------------------- table

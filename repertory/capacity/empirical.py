@@ -42,8 +42,7 @@ class CapacityCurve:
 
     def policies(self, tolerance: float) -> int:
         """The lowest number of policies within a tolerance."""
-        if not 0 <= tolerance <= 1:
-            raise UsageError(f"tolerance is {tolerance}; valid: from 0 to 1")
+        check_tolerance(tolerance)
         return next(step.policies for step in reversed(self.steps) if step.tolerance <= tolerance)
 
     def capacity(self, tolerance: float) -> float:
@@ -60,6 +59,11 @@ class CapacityCurve:
     def grid_mean(self) -> float:
         """ITC as the paper computes it: the mean over tolerances 0, .01, ..., 1."""
         return float(np.mean([self.capacity(float(tolerance)) for tolerance in GRID]))
+
+
+def check_tolerance(tolerance: float) -> None:
+    if not 0 <= tolerance <= 1:
+        raise UsageError(f"tolerance is {tolerance}; valid: from 0 to 1")
 
 
 def capacity_curve(scores: Mapping[int, float], n_tasks: int) -> CapacityCurve:

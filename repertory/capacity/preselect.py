@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from repertory import catalogue
-from repertory.capacity.empirical import CapacityEstimate, estimate_capacity
+from repertory.capacity.empirical import CapacityEstimate, capacity_curve, check_tolerance, estimate_capacity
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
 from repertory.experiments.folder import RunFolder, differences, plain
@@ -23,12 +23,13 @@ from repertory.experiments.spec import RunSpec, run_spec
 from repertory.learners.face import memory_of
 from repertory.learners.protocol import MakeLearner
 from repertory.metrics import lifetime_score
+from repertory.paths import existing_folder
 from repertory.selectors import MakeSelector
 
 PILOT_BLOCKS_PER_TASK = 10
 PILOT_BLOCK_STEPS = 20_000
 """A third of the paper's: each task comes ten times and gets 200,000 steps, enough for its learners to learn."""
-PILOT_RUNS = 2
+PILOT_RUNS, MOST_RUNS = 2, 1000
 
 
 @dataclass(frozen=True)
@@ -86,23 +87,25 @@ def recommend_policies(
     Decided from a pilot: lifetimes with each number in `policies` (the paper's choice if not given), `runs` of each, of
     `blocks` blocks of `block_steps` steps. Selection is unadaptive, as in the paper's definition of capacity; where
     tasks conflict, an adaptive `selector` may do with fewer policies. With `out`, the pilot's runs are kept there and
-    need not be lived again. With `results`, nothing is lived: the unadaptive runs in that folder decide. `memory` is
-    the most that the library may take, in bytes or as `"200MB"`.
+    need not be lived again; those with a policy per task come first, and the rest only if there is a score above 0 to
+    take shares of. With `results`, nothing is lived: the unadaptive runs in that folder decide. `memory` is the most
+    that the library may take, in bytes or as `"200MB"`.
     """
-    if not 0 <= tolerance <= 1:
-        raise UsageError(f"tolerance is {tolerance}; valid: from 0 to 1")
+    check_tolerance(tolerance)
+    if not 1 <= runs <= MOST_RUNS:
+        raise UsageError(f"runs is {str(runs)[:30]}; valid: from 1 to {MOST_RUNS}")
+    memory = parse_memory(memory) if isinstance(memory, str) else memory
     first = run_spec(domain, learner, 1, selector, seed=seed, profile=profile)
     policy_bytes = policy_memory(first)
-    memory = parse_memory(memory) if isinstance(memory, str) else memory
-    if memory is not None and policy_bytes is None:
-        raise UsageError("this learner has no state_dict, so its memory is not known; leave out memory")
     n_tasks = first.domain.n_tasks
     if results is not None:
-        scores = _scores_at_hand(read_results(Path(results)), first)
+        scores = _scores_at_hand(read_results(existing_folder(Path(results))), first)
+        check_memory(memory, policy_bytes, min(scores))
     else:
         numbers = sorted(set(policies)) if policies is not None else candidates(n_tasks)
         if not numbers or numbers[0] < 1 or numbers[-1] > n_tasks:
             raise UsageError(f"policies are {list(numbers)}; valid: numbers from 1 to {n_tasks}")
+        check_memory(memory, policy_bytes, numbers[0])
         numbers = sorted({*numbers, n_tasks})  # what the others are measured against
         length = (
             PILOT_BLOCKS_PER_TASK * n_tasks if blocks is None else blocks,
@@ -111,6 +114,20 @@ def recommend_policies(
         specs = pilot(first, numbers, runs, *length, None if out is None else Path(out))
         scores = _pilot_scores(specs, live or live_in_turn, first.domain.score)
     return decide(estimate_capacity(scores, n_tasks), tolerance, policy_bytes, memory)
+
+
+def check_memory(memory: int | None, policy_bytes: int | None, fewest: int) -> None:
+    """Fail if not even the smallest library that is compared fits into memory."""
+    if memory is None:
+        return
+    if policy_bytes is None:
+        raise UsageError("this learner has no state_dict, so its memory is not known; leave out memory")
+    if memory < fewest * policy_bytes:
+        library = "a single policy takes" if fewest == 1 else f"{fewest} policies, the fewest compared, take"
+        raise UsageError(
+            f"memory is {memory / 1e6:.1f} MB; {library} {fewest * policy_bytes / 1e6:.1f} MB: "
+            "give more, or a smaller replay memory (learner.buffer_size)"
+        )
 
 
 def pilot(
@@ -151,9 +168,14 @@ def _pilot_scores(
     live: Callable[[Sequence[tuple[RunSpec, Path | None]]], list[pd.DataFrame]],
     score: str,
 ) -> dict[int, Any]:
+    """Lifetime scores by number of policies; runs with the most, which the others are measured by, are lived first."""
+    most = max(spec.policies for spec, _path in specs)
     scores: dict[int, list[float]] = {}
-    for (spec, _path), blocks in zip(specs, live(specs), strict=True):
-        scores.setdefault(spec.policies, []).append(lifetime_score(blocks, score))
+    for is_reference in (True, False):
+        own = [(spec, path) for spec, path in specs if (spec.policies == most) == is_reference]
+        for (spec, _path), blocks in zip(own, live(own) if own else [], strict=True):
+            scores.setdefault(spec.policies, []).append(lifetime_score(blocks, score))
+        capacity_curve({most: float(np.mean(scores[most]))}, most)  # refuses a score that nothing can be a share of
     return {count: np.array(values) for count, values in scores.items()}
 
 
@@ -201,13 +223,9 @@ def decide(
     table = pd.DataFrame(rows)
     chosen = curve.policies(tolerance)
     fits = memory is None or policy_bytes is None or chosen * policy_bytes <= memory
-    if not fits and memory is not None and policy_bytes is not None:
+    if not fits:
+        check_memory(memory, policy_bytes, min(curve.scores))
         affordable = table.loc[table["memory"] <= memory]
-        if affordable.empty:
-            raise UsageError(
-                f"memory is {memory / 1e6:.1f} MB; a single policy takes {policy_bytes / 1e6:.1f} MB: "
-                "give more, or a smaller replay memory (learner.buffer_size)"
-            )
         chosen = int(affordable.sort_values(["score", "policies"])["policies"].iloc[-1])
     return Recommendation(
         policies=chosen,

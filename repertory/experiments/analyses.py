@@ -10,6 +10,7 @@ import pandas as pd
 from rich.console import Console
 
 from repertory import catalogue
+from repertory.capacity.empirical import check_tolerance
 from repertory.capacity.preselect import parse_memory, recommend_policies
 from repertory.errors import RunStopped, UsageError
 from repertory.experiments.folder import RunFolder
@@ -19,12 +20,20 @@ from repertory.experiments.results import Results, read_results
 from repertory.experiments.spec import RunSpec
 from repertory.experiments.status import FINISHED
 from repertory.experiments.sweep import live_sweep, make_engine
+from repertory.paths import check_new_folder, existing_folder
 from repertory.report import capacity_view as view
+from repertory.report.console import print_problems
 from repertory.report.sweep_table import SweepDisplay
+
+MOST_STEPS = 10**8
+"""Of random play on each task: each is given a seed beforehand."""
 
 
 def empirical_in_console(path: Path, tolerance: float, out: Path, console: Console) -> None:
-    results = read_results(path)
+    check_tolerance(tolerance)
+    check_new_folder(out)
+    results = read_results(existing_folder(path))
+    print_problems(console, results)
     estimates = {learner: capacity_of(results, learner) for learner in learners_with_scores(results)}
     published = {} if results.experiment is None else results.experiment.capacity
     table = view.empirical_table(estimates, tolerance, published)
@@ -58,11 +67,13 @@ def theoretical_in_console(example: str, tolerance: float, out: Path, console: C
 def clusters_in_console(name: str, profile: str, steps: int, seed: int, out: Path, console: Console) -> None:
     from repertory.capacity.clusters import cluster_tasks
 
-    if steps < 1:
-        raise UsageError(f"--steps is {steps}; valid: a whole number at least 1")
+    if not 1 <= steps <= MOST_STEPS:
+        raise UsageError(f"--steps is {str(steps)[:30]}; valid: a whole number from 1 to {MOST_STEPS:,}")
     if not 0 <= seed < 2**31:
-        raise UsageError(f"--seed is {seed}; valid: a whole number from 0 to {2**31 - 1}")
-    clusters = cluster_tasks(catalogue.domain(name, profile), steps, seed)
+        raise UsageError(f"--seed is {str(seed)[:30]}; valid: a whole number from 0 to {2**31 - 1}")
+    domain = catalogue.domain(name, profile)
+    check_new_folder(out)
+    clusters = cluster_tasks(domain, steps, seed)
     view.print_frame(console, clusters.signatures)
     console.print()
     view.print_frame(console, clusters.means())
@@ -84,8 +95,7 @@ def recommend_in_console(
     numbers = None if policies is None else _numbers(policies)
     profile = pilot["profile"]
     engine = make_engine("local", pilot["workers"])
-    if pilot["runs"] < 1:
-        raise UsageError(f"--runs is {pilot['runs']}; valid: a whole number at least 1")
+    check_new_folder(out)
 
     def live(specs: Sequence[tuple[RunSpec, Path | None]]) -> list[pd.DataFrame]:
         jobs = [Job(f"{spec.policies}P", str(path), spec.to_json()) for spec, path in specs if path is not None]
@@ -106,7 +116,7 @@ def recommend_in_console(
         block_steps=pilot["block_steps"],
         runs=pilot["runs"],
         profile=profile,
-        out=(out / f"pilot-{domain}-{learner}-{profile}").resolve(),
+        out=out.resolve() / f"pilot-{domain}-{learner}-{profile}",
         live=live,
     )
     view.print_frame(console, view.recommendation_table(recommendation))

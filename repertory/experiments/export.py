@@ -22,6 +22,7 @@ from repertory.experiments.sweep import FILE_NAME as SWEEP_FILE
 from repertory.experiments.sweep import claim, read_sweep
 from repertory.experiments.timing import FILE_NAME as TIME_FILE
 from repertory.experiments.timing import time_used, write_time
+from repertory.paths import cannot_write, check_new_folder, existing_folder
 
 RECORD_FILES = (RUN_FILE, BLOCKS_FILE, TIME_FILE, SUMMARY_FILE, DONE_FILE)
 
@@ -50,9 +51,10 @@ def export(source: Path, target: Path) -> Exported:
         raise UsageError(_nothing(source, exported))
     for path in finished:
         _refuse_others(RunFolder(path), RunFolder(target / path.relative_to(source)))
-    for file in sorted(source.rglob(SWEEP_FILE)):
-        if any(path.is_relative_to(file.parent) for path in finished):
-            claim(target / file.parent.relative_to(source), read_sweep(file.parent))
+    homes = [file.parent for file in sorted(source.rglob(SWEEP_FILE))]
+    sweeps = {home: read_sweep(home) for home in homes if any(path.is_relative_to(home) for path in finished)}
+    for home, sweep in sweeps.items():
+        claim(target / home.relative_to(source), sweep)
     for path in finished:
         exported.bytes += _copy(RunFolder(path), RunFolder(target / path.relative_to(source)))
         exported.runs += 1
@@ -60,8 +62,8 @@ def export(source: Path, target: Path) -> Exported:
 
 
 def _check_folders(source: Path, target: Path) -> None:
-    if not source.is_dir():
-        raise UsageError(f"{source} is no folder; valid: the folder of a run or of a sweep")
+    existing_folder(source, "valid: the folder of a run or of a sweep")
+    check_new_folder(target, "target")
     inner, outer = target.resolve(), source.resolve()
     if inner == outer or inner.is_relative_to(outer) or outer.is_relative_to(inner):
         raise UsageError(f"{target} and {source} lie one within the other; choose a target outside of the source")
@@ -75,6 +77,12 @@ def _run_folders(source: Path) -> Iterator[Path]:
 def _is_finished(path: Path, exported: Exported) -> bool:
     folder = RunFolder(path)
     if folder.is_done:
+        try:
+            folder.settings()
+            folder.read_blocks()
+        except (OSError, ValueError) as reason:  # whatever the checksum says
+            exported.left_out.append(str(reason))
+            return False
         return True
     if (path / DONE_FILE).exists():
         exported.left_out.append(f"{path} is over, but its {BLOCKS_FILE} does not match the checksum in '{DONE_FILE}'")
@@ -113,7 +121,7 @@ def _copy(source: RunFolder, target: RunFolder) -> int:
             write_summary(target, summary)
         _copy_file(source, target, DONE_FILE)
     except OSError as error:
-        raise UsageError(f"cannot write to {target.path}: {error.strerror}; choose another target") from None
+        raise cannot_write(target.path, error, "target") from None
     if not target.is_done:
         raise UsageError(f"the copy in {target.path} does not match its checksum; check the disk and export again")
     return sum((target.path / name).stat().st_size for name in RECORD_FILES if (target.path / name).exists())

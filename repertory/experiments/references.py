@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ import pandas as pd
 from repertory.capacity.empirical import CapacityEstimate, estimate_capacity
 from repertory.domains.domain import Domain
 from repertory.episode import EpisodePlayer
-from repertory.errors import UsageError
+from repertory.errors import RunStopped, UsageError
 from repertory.experiments.experiment import Condition
-from repertory.experiments.folder import RunFolder
+from repertory.experiments.folder import RUN_FILE, RunFolder
 from repertory.experiments.results import Results, Run
 from repertory.experiments.run import live_spec
 from repertory.experiments.spec import RunSpec, recorded_component
@@ -50,13 +51,26 @@ def random_scores(domain: Domain, steps: int = RANDOM_STEPS, seed: int = 0) -> d
 
 
 def random_scores_of(run: Run) -> dict[int, float]:
-    """The same, on the domain of a run; remembered, for all conditions of a sweep ask for it."""
-    return _random_scores_of(json.dumps({key: run.settings[key] for key in ("domain", "profile")}))
+    """The same, on the domain of a run; remembered, for all conditions of a sweep ask for it.
+
+    The domain must be here to be played: a run may be of somebody whose code is not, or is another by now.
+    """
+    try:
+        return _random_scores_of(json.dumps({key: run.settings[key] for key in ("domain", "profile", "task_names")}))
+    except (UsageError, RunStopped) as reason:
+        raise UsageError(
+            f"random play on {run.settings['domain']['name']}, which forgetting and transfer of {run.condition} are "
+            f"measured by, is not possible here: {reason}"
+        ) from reason
 
 
 @cache
 def _random_scores_of(settings: str) -> dict[int, float]:
-    return random_scores(recorded_component(json.loads(settings), "domain"))
+    described = json.loads(settings)
+    domain = recorded_component(described, "domain")
+    if list(domain.task_names) != described["task_names"]:
+        raise UsageError(f"the tasks that {domain.name} has now are not those of the run")
+    return random_scores(domain)
 
 
 def one_to_one_runs(results: Results, learner: str) -> dict[int, Run]:
@@ -73,13 +87,22 @@ def one_to_one_runs(results: Results, learner: str) -> dict[int, Run]:
 def live_one_to_one(results: Results, run: Run) -> Run:
     """Live the one-to-one run with the task sequence of another, into the same folder of results."""
     changes = {"selector": {"name": "one-to-one"}, "policies": len(run.settings["task_names"])}
-    condition = f"{TWIN}{run.settings['learner']['name'].upper()}"
-    path = results.path / condition / f"run-{run.number:02d}"
+    condition, path = _twin_folder(results, run)
     folder = RunFolder(path)
     if folder.is_done:  # lived since the results were read
         return Run(condition, path, folder.settings(), folder.read_blocks(), is_done=True)
     record = live_spec(RunSpec.from_json({**run.settings, **changes}), path)
     return Run(condition, path, record.settings, record.blocks, is_done=True)
+
+
+def _twin_folder(results: Results, run: Run) -> tuple[str, Path]:
+    """Condition and folder of the one-to-one run; with the domain's name if that of another domain is there."""
+    condition = f"{TWIN}{run.settings['learner']['name'].upper()}"
+    for name in (condition, f"{condition}-{run.settings['domain']['name']}"):
+        path = results.path / name / f"run-{run.number:02d}"
+        if not (path / RUN_FILE).exists() or RunFolder(path).settings()["domain"] == run.settings["domain"]:
+            break
+    return name, path
 
 
 def learning_metrics(results: Results, condition: str, compute_missing: bool = False) -> dict[str, pd.DataFrame]:
@@ -162,7 +185,7 @@ def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) 
 def capacity_of(results: Results, learner: str) -> CapacityEstimate:
     """From the unadaptive runs; the largest library must have a policy for each task, or be the paper's largest."""
     scores = scores_by_policies(results, learner)
-    n_tasks = len(results.runs[0].settings["task_names"])
+    n_tasks = next(len(r.settings["task_names"]) for r in results.runs if r.settings["learner"]["name"] == learner)
     known = _conditions_of(results, learner)
     largest = max((c.policies for c in known), default=n_tasks)
     if max(scores) < largest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from repertory.experiments.sweep import (
     make_engine,
     parse_runs,
 )
+from repertory.paths import check_new_folder
 
 
 def sweep(
@@ -62,7 +64,10 @@ def prepare(
     tensorboard: bool = False,
 ) -> tuple[Path, list[Job]]:
     """The folder of a sweep and the jobs asked for; what cannot be run is refused here, before anything is written."""
-    path = Path(out or default_folder(chosen.experiment, chosen.profile)).resolve()
+    path = Path(out or default_folder(chosen.experiment, chosen.profile))
+    if not os.path.isdir(path):  # a sweep that is over may be read only
+        check_new_folder(path)
+    path = path.resolve()
     numbers = list(runs) if runs is not None and not isinstance(runs, str) else parse_runs(runs, chosen.data.runs)
     selected = chosen.data.select(conditions)
     return path, [chosen.job(path, condition, run, tensorboard) for run in numbers for condition in selected]

@@ -20,6 +20,7 @@ from repertory.experiments.status import FINISHED
 from repertory.experiments.sweep import Sweep, claim, live_sweep, make_engine
 from repertory.experiments.tensorboard import TensorBoardMonitor
 from repertory.lifetime import Monitor
+from repertory.paths import check_new_folder
 from repertory.report.console import ProgressMonitor, print_summary
 from repertory.report.figures import draw_lifetime
 from repertory.report.sweep_table import SweepDisplay, print_scores
@@ -31,6 +32,8 @@ def run_in_console(spec: RunSpec, out: Path | None, console: Console, tensorboar
     if out is not None and RunFolder(out).holds_finished(spec.to_json()):
         console.print(f"{out} holds this run, finished; nothing to do", soft_wrap=True)
         return
+    if out is not None:
+        check_new_folder(out)
     progress = ProgressMonitor(console, spec.blocks, spec.block_steps, spec.domain.score)
     monitors: list[Monitor] = [progress]
     if tensorboard and out is not None:

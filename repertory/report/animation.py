@@ -20,6 +20,7 @@ from rich.live import Live
 from rich.text import Text
 
 from repertory.errors import UsageError
+from repertory.paths import check_new_file, write_whole
 from repertory.report.watching import PICTURE, TEXT, Moment, Performance, open_performance
 
 FORMATS = {".gif": "GIF", ".webp": "WEBP"}
@@ -69,10 +70,7 @@ IN_A_PAGE = Limits(frames=201, side=360, size=300_000, steps=201)
 def write_animation(performance: Performance, out: Path, fps: float | None = None) -> int:
     """Write all episodes to a file whose name ends in .gif or .webp; the number of bytes."""
     content = animate(performance, _format(out), fps, IN_A_FILE)
-    try:
-        out.write_bytes(content)
-    except OSError as error:
-        raise UsageError(f"cannot write --out {out}: {error.strerror}; choose another") from None
+    write_whole(out, content)
     return len(content)
 
 
@@ -247,11 +245,10 @@ def watch_in_console(
     """Show a policy of a run folder: in the terminal if its task can be written as text, else as a file."""
     if fps is not None and not 0 < fps <= FASTEST:
         raise UsageError(f"--fps is {fps:g}; valid: above 0 and at most {FASTEST}")
-    if out is not None:
-        _check_out(out, path)
     performance = open_performance(path, task, policy, episodes, seed, explore)
     if out is None and TEXT not in performance.render_modes:
         out = Path(f"{_run_name(path)}-task{performance.task}.gif")
+    if out is not None:
         _check_out(out, path)
     console.print(_heading(performance), soft_wrap=True)
     if out is not None:
@@ -290,6 +287,7 @@ def _format(out: Path) -> str:
 
 def _check_out(out: Path, run: Path) -> None:
     _format(out)
+    check_new_file(out)
     folder = out.resolve().parent
     if not folder.is_dir():
         raise UsageError(f"--out {out} is in a folder that does not exist; next: make {out.parent}")

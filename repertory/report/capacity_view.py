@@ -15,8 +15,8 @@ from rich.table import Table
 from repertory.capacity.clusters import PUBLISHED, Clusters
 from repertory.capacity.empirical import CapacityEstimate
 from repertory.capacity.preselect import Recommendation
-from repertory.errors import UsageError
 from repertory.experiments.experiment import PublishedCapacity
+from repertory.paths import staged
 from repertory.report.style import COLOURS
 
 mpl.use("Agg")
@@ -44,11 +44,9 @@ def _cell(value: Any) -> str:
 def keep(console: Console, out: Path, name: str, frame: pd.DataFrame, figure: Any) -> None:
     """Write NAME.csv and NAME.png and say where."""
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        frame.to_csv(out / f"{name}.csv", index=False)
-        figure.savefig(out / f"{name}.png", dpi=150)
-    except OSError as error:
-        raise UsageError(f"cannot write to {out}: {error.strerror}; choose another --out") from None
+        with staged(out) as scratch:
+            frame.to_csv(scratch / f"{name}.csv", index=False)
+            figure.savefig(scratch / f"{name}.png", dpi=150)
     finally:
         plt.close(figure)
     console.print(f"kept in {out / name}.csv and .png", soft_wrap=True)

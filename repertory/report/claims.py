@@ -27,9 +27,11 @@ from repertory.experiments.experiment import experiment
 from repertory.experiments.references import command
 from repertory.experiments.results import Results, read_results
 from repertory.experiments.sweep import FILE_NAME, Sweep, default_folder
+from repertory.paths import existing_folder
 from repertory.profiles import PROFILES
 from repertory.report.claim_quantities import AGAINST_ONE_TO_ONE, Evidence, NotYet, Reference, one_to_one_of
 from repertory.report.claim_tests import CHOICES, KINDS, pair_up
+from repertory.report.console import print_problems
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"
@@ -144,12 +146,19 @@ def _expand(home: str | None, name: str) -> list[Reference]:
 
 
 def read_all_results(root: Path) -> list[Results]:
-    """Every sweep in a folder, at any depth; or the folder itself, if it is one."""
-    if not root.is_dir():
-        raise UsageError(f"{root} is no folder; next: repertory reproduce NAME --out {root / 'NAME-PROFILE'}")
+    """Every sweep in a folder, at any depth; or the folder itself, if it is one. One that cannot be read is empty."""
+    existing_folder(root, "next: repertory reproduce NAME --out {path}/NAME-PROFILE")
     if (root / FILE_NAME).exists():
         return [read_results(root)]
-    return [read_results(file.parent) for file in sorted(root.rglob(FILE_NAME))]
+    return [_results_or_problem(file.parent) for file in sorted(root.rglob(FILE_NAME))]
+
+
+def _results_or_problem(path: Path) -> Results:
+    """One damaged sweep does not hide the others."""
+    try:
+        return read_results(path)
+    except UsageError as problem:
+        return Results(path, (), None, (str(problem),))
 
 
 def judge(results: Sequence[Results]) -> list[Judgement]:
@@ -305,6 +314,9 @@ def print_claims(console: Console, judgements: Sequence[Judgement]) -> None:
 def claims_in_console(path: Path, console: Console) -> None:
     """`repertory claims`."""
     results = read_all_results(path)
+    for found in results:
+        print_problems(console, found)
     finished = sum(run.is_done for found in results for run in found.runs)
-    console.print(f"in {path}: {len(results)} sweep(s), {finished} finished run(s)\n", soft_wrap=True)
+    sweeps = sum(found.sweep is not None for found in results)
+    console.print(f"in {path}: {sweeps} sweep(s), {finished} finished run(s)\n", soft_wrap=True)
     print_claims(console, judge(results))

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from repertory.catalogue import all_settings
 from repertory.experiments.experiment import Published, experiment, experiment_names
+from repertory.experiments.results import Results
 from repertory.lifetime import Monitor
 from repertory.profiles import differences, differences_on_domains
 from repertory.record import BlockTally, Record
@@ -102,16 +103,21 @@ def _task_list(tasks: tuple[int, ...]) -> str:
     return f"{len(tasks)}: {shown}" + (", ..." if len(tasks) > SHOWN_TASKS else "")
 
 
+def print_problems(console: Console, results: Results) -> None:
+    """The runs of a folder that could not be read."""
+    for problem in results.problems:
+        console.print(f"left out: {problem}", soft_wrap=True)
+
+
 def profile_table() -> Table:
     """Every setting in which the profiles `text` and `released` differ."""
     table = Table("of", "setting", "text", "released", box=None, header_style="bold", pad_edge=False)
     for names, settings_class in all_settings().items():
         for setting, text, released in differences(settings_class):
             table.add_row(names, setting, str(text), str(released))
-        for domain, class_name, setting, released in differences_on_domains():
-            if class_name == settings_class.__name__:
-                text = getattr(settings_class(), setting)
-                table.add_row(f"{names} on {domain}", setting, str(text), str(released))
+        for domain, setting, released in differences_on_domains(settings_class):
+            text = getattr(settings_class(), setting)
+            table.add_row(f"{names} on {domain}", setting, str(text), str(released))
     return table
 
 

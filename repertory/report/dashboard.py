@@ -13,8 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from repertory.errors import UsageError
+from repertory.errors import UsageError, one_line
 from repertory.experiments.results import read_results
+from repertory.paths import existing_folder
 from repertory.report.page import render
 from repertory.report.page_data import page_data
 
@@ -29,7 +30,7 @@ class DashboardServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, path: Path, port: int, refresh: float = REFRESH) -> None:
-        read_results(path)  # fails here, not in the browser
+        self.problems = read_results(existing_folder(path)).problems  # what fails does so here, not in the browser
         self.refresh = refresh
         self._path = path
         self._lock = threading.Lock()
@@ -52,9 +53,11 @@ class DashboardServer(ThreadingHTTPServer):
                 try:
                     self._data = json.dumps(page_data(read_results(self._path), with_libraries=False), allow_nan=False)
                     self._state = state
-                except UsageError:  # a file is being replaced; the next look will find it
+                except UsageError as reason:  # a file is being replaced: the next look will find it; or they are gone
                     if not self._data:
                         raise
+                    last = json.loads(self._data)
+                    return json.dumps({**last, "problems": [*last["problems"], f"not refreshed: {reason}"]})
             return self._data
 
 
@@ -64,7 +67,7 @@ def _fingerprint(path: Path) -> Any:
     for file in sorted(files):
         try:
             stamps.append((str(file), file.stat().st_mtime_ns))
-        except FileNotFoundError:
+        except OSError:  # gone since
             continue
     return stamps
 
@@ -74,6 +77,18 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "repertory"
 
     def do_GET(self) -> None:
+        """Answer; what the user can mend is named in the answer, a fault of ours is told on the console as well."""
+        try:
+            self._get()
+        except UsageError as reason:
+            self._answer(one_line(str(reason)).encode(), "text/plain; charset=utf-8", 503)
+        except ConnectionError:  # the browser has gone
+            return
+        except Exception as fault:
+            self._answer(f"a fault of the dashboard: {fault!r}".encode(), "text/plain; charset=utf-8", 500)
+            raise
+
+    def _get(self) -> None:
         path = self.path.split("?", 1)[0]
         if self.headers.get("Host", "").split(":")[0] not in (ADDRESS, "localhost"):
             self.send_error(403)  # a page from elsewhere that gave this address another name
@@ -85,8 +100,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.send_error(404)
 
-    def _answer(self, content: bytes, kind: str) -> None:
-        self.send_response(200)
+    def _answer(self, content: bytes, kind: str, status: int = 200) -> None:
+        self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Cache-Control", "no-store")
@@ -101,6 +116,8 @@ class _Handler(BaseHTTPRequestHandler):
 def serve(path: Path, port: int, say: Callable[[str], None]) -> None:
     """Serve until interrupted."""
     with DashboardServer(path, port) as server:
+        for problem in server.problems:
+            say(f"left out: {problem}")
         say(f"{server.url} shows {path}; Ctrl-C stops it")
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

@@ -7,11 +7,12 @@ from pathlib import Path
 from rich.console import Console
 
 from repertory.baselines.growing_library import GrowingLibrary, memory_figure, memory_table
-from repertory.errors import UsageError
+from repertory.paths import check_new_folder, staged
 from repertory.report.capacity_view import print_frame
 
 
 def show_memory(blocks: int | None, runs: int, out: Path, console: Console) -> None:
+    check_new_folder(out)
     settings = GrowingLibrary(runs=runs) if blocks is None else GrowingLibrary(runs=runs, blocks=blocks)
     table = memory_table(settings)
     print_frame(console, table)
@@ -20,10 +21,7 @@ def show_memory(blocks: int | None, runs: int, out: Path, console: Console) -> N
         f"mean of {settings.runs} runs",
         soft_wrap=True,
     )
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        table.to_csv(out / "memory.csv", index=False)
-        memory_figure(out / "memory.png", settings)
-    except OSError as error:
-        raise UsageError(f"cannot write to {out}: {error.strerror}; choose another --out") from None
+    with staged(out) as scratch:
+        table.to_csv(scratch / "memory.csv", index=False)
+        memory_figure(scratch / "memory.png", settings)
     console.print(f"kept in {out / 'memory'}.csv and .png", soft_wrap=True)

@@ -15,40 +15,43 @@ import pandas as pd
 from repertory.baselines.growing_library import GrowingLibrary, memory_figure, memory_table
 from repertory.errors import UsageError
 from repertory.experiments.results import Results
+from repertory.paths import check_new_folder, staged
 from repertory.report import paper_figures
-from repertory.report.page_data import conditions_table, page_data
+from repertory.report.page_data import page_data
 from repertory.report.tables import write_table
 
+PAGE = "index.html"
 MEMORY_RUNS = 10
 """Of the memory simulation; its curves hardly change with more."""
 
 
 def write_report(results: Results, out: Path, extras: dict[str, Any] | None = None) -> Path:
-    """Write the page, figures and tables; `extras` are further sections (claims, pictures). Returns the page's path."""
+    """Write the page, figures and tables; `extras` are further sections (claims, pictures). Returns the page's path.
+
+    They are all written, the page last, or none is.
+    """
+    check_new_folder(out)
     if not results.runs:
-        raise UsageError(
-            f"{results.path} holds no run with a block; next: repertory reproduce NAME --out {results.path}"
-        )
-    try:
-        for folder in (out, out / "figures", out / "tables"):
-            folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot write to {out}: {error.strerror}; choose another --out") from None
+        damaged = f" that can be read ({results.problems[0]})" if results.problems else " with a block"
+        raise UsageError(f"{results.path} holds no run{damaged}; next: repertory reproduce NAME --out {results.path}")
     data = page_data(results) | (extras or {})
-    if results.experiment is not None:
-        memory_figure(out / "figures" / "memory.svg", GrowingLibrary(runs=MEMORY_RUNS))
-        memory_figure(out / "figures" / "memory.png", GrowingLibrary(runs=MEMORY_RUNS))
-        data["memory"] = _as_source((out / "figures" / "memory.svg").read_bytes(), "image/svg+xml")
-    paper_figures.write_all(data, out / "figures")
-    for name, frame in tables(results, data):
-        write_table(frame, out / "tables" / name)
-    page = out / "index.html"
-    page.write_text(render(data), encoding="utf-8")
-    return page
+    with staged(out, last=PAGE) as scratch:
+        figures, table_folder = scratch / "figures", scratch / "tables"
+        figures.mkdir()
+        table_folder.mkdir()
+        if results.experiment is not None:
+            memory_figure(figures / "memory.svg", GrowingLibrary(runs=MEMORY_RUNS))
+            memory_figure(figures / "memory.png", GrowingLibrary(runs=MEMORY_RUNS))
+            data["memory"] = _as_source((figures / "memory.svg").read_bytes(), "image/svg+xml")
+        paper_figures.write_all(data, figures)
+        for name, frame in tables(results, data):
+            write_table(frame, table_folder / paper_figures.safe(name))
+        (scratch / PAGE).write_text(render(data), encoding="utf-8")
+    return out / PAGE
 
 
 def tables(results: Results, data: dict[str, Any]) -> Iterator[tuple[str, pd.DataFrame]]:
-    yield "conditions", conditions_table(results)
+    yield "conditions", pd.DataFrame(data["conditions"])
     yield "libraries", pd.DataFrame(data["libraries"])
     yield "time", pd.DataFrame(data["time"])
     yield "capacity", pd.DataFrame(data["capacity"]).drop(columns=["tolerances", "capacities"], errors="ignore")

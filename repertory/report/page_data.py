@@ -18,11 +18,14 @@ from repertory.experiments.references import UNADAPTIVE, capacity_of, command, l
 from repertory.experiments.results import Results, Run
 from repertory.metrics import STRETCH, development
 from repertory.record import plays_by_task
+from repertory.report.domains import Part, by_domain, together
 from repertory.report.time_table import time_table
 from repertory.significance import significance_matrix
 
 ASSIGNMENT_POINTS = 15
 """Stretches of a lifetime in the picture of who plays what."""
+SHOWN_NOTES = 3
+"""On what a section lacks."""
 PER_TASK_SHARE = 0.25
 """Per-task scores are over this last part of the lifetime."""
 
@@ -32,28 +35,38 @@ def page_data(results: Results, with_libraries: bool = True) -> dict[str, Any]:
 
     Looking into libraries takes seconds for each run that was never looked into.
     """
-    conditions = conditions_table(results)
+    parts = by_domain(results)
+    results = together(results, parts)
+    tables = [(part, condition_rows(part)) for part in parts]
     return plain(
         {
             "title": results.path.resolve().name if results.experiment is None else results.experiment.title,
             "folder": results.path.resolve().name,
-            "score": results.runs[0].score_kind if results.runs else "score",
-            "summary": summary(results, conditions),
-            "conditions": conditions.to_dict("records"),
-            "development": development_data(results),
+            "domains": [part.domain for part in parts],
+            "score": shared_score(results),
+            "summary": summary(results, tables),
+            "conditions": [row for _part, rows in tables for row in rows],
+            "development": [curve for part in parts for curve in development_data(part, stretch_of(results))],
             "stretch": stretch_of(results),
             "assignment": assignment_data(results),
-            "per_task": per_task_data(results),
-            "learning": learning_data(results),
-            "capacity": capacity_data(results),
-            "significance": significance_data(results),
+            "per_task": per_task_data(parts),
+            "learning": learning_data(parts),
+            **capacity_data(parts),
+            "significance": {learner: pairs for part in parts for learner, pairs in significance_data(part).items()},
             "libraries": libraries_data(results) if with_libraries else [],
             "time": time_table(results).to_dict("records"),
             "progress": progress_data(results),
             "missing": missing(results),
+            "problems": results.problems,
             "settings": settings_data(results),
         }
     )
+
+
+def shared_score(results: Results) -> str:
+    """How blocks are scored, if all runs are scored alike."""
+    kinds = {run.score_kind for run in results.runs}
+    return kinds.pop() if len(kinds) == 1 else "score"
 
 
 # ----------------------------------------------------------------------------------------- table and summary
@@ -61,12 +74,17 @@ def page_data(results: Results, with_libraries: bool = True) -> dict[str, Any]:
 
 def conditions_table(results: Results) -> pd.DataFrame:
     """A row per condition: ours, published, and their difference in published standard deviations."""
-    rows = []
+    return pd.DataFrame([row for part in by_domain(results) for row in condition_rows(part)])
+
+
+def condition_rows(part: Part) -> list[dict[str, Any]]:
+    """Those of one domain."""
+    rows, results = [], part.results
     for name, runs in results.by_condition.items():
         paper = results.published(name)
         row: dict[str, Any] = {
             "condition": name,
-            "learner": runs[0].settings["learner"]["name"],
+            "learner": part.named(runs[0].settings["learner"]["name"]),
             "policies": runs[0].settings["policies"],
             "runs": len(runs),
             "steps": int(sum(run.blocks["steps"].sum() for run in runs)),
@@ -82,27 +100,32 @@ def conditions_table(results: Results) -> pd.DataFrame:
             if published is not None and published.deviation:
                 row[f"{which} difference"] = (row[which] - published.mean) / published.deviation
         rows.append(row)
-    return pd.DataFrame(rows)
+    return rows
 
 
-def summary(results: Results, conditions: pd.DataFrame) -> list[str]:
-    """Three sentences: what was run, what came out best, how it compares."""
+def summary(results: Results, tables: Sequence[tuple[Part, list[dict[str, Any]]]]) -> list[str]:
+    """A few sentences: what was run, what came out best, how it compares."""
     living = len(results.runs) - sum(len(runs) for runs in results.by_condition.values())
     unfinished = f", {living} more under way" if living else ""
-    if conditions.empty:
+    conditions = [row for _part, rows in tables for row in rows]
+    if not conditions:
         return [f"No run has finished yet{unfinished}."]
-    steps, runs = int(conditions["steps"].sum()), int(conditions["runs"].sum())
+    steps, runs = sum(row["steps"] for row in conditions), sum(row["runs"] for row in conditions)
     profile = f" of profile {results.sweep.profile}" if results.sweep is not None else ""
     sentences = [f"{runs} finished runs{profile} in {len(conditions)} conditions, {steps:,} steps{unfinished}."]
-    best = {which: max(conditions.to_dict("records"), key=lambda row: row[which]) for which in ("lifetime", "final")}
-    lived, ended = best["lifetime"], best["final"]
-    sentences.append(
-        f"The best lifetime score is {lived['lifetime']:.4g} ({lived['condition']}), the best final score "
-        f"{ended['final']:.4g} ({ended['condition']})."
-    )
-    compared = conditions["lifetime difference"].dropna()
-    if len(compared):
-        close = int((compared.abs() <= 2).sum())
+    if len(tables) > 1:
+        domains = ", ".join(part.domain for part, _rows in tables)
+        sentences.append(f"This folder holds {len(tables)} domains ({domains}); scores compare within a domain only.")
+    for part, rows in tables:
+        if rows:
+            lived, ended = max(rows, key=lambda row: row["lifetime"]), max(rows, key=lambda row: row["final"])
+            sentences.append(
+                f"The best lifetime score{'' if part.is_alone else f' on {part.domain}'} is {lived['lifetime']:.4g} "
+                f"({lived['condition']}), the best final score {ended['final']:.4g} ({ended['condition']})."
+            )
+    compared = [gap for row in conditions if (gap := row["lifetime difference"]) is not None]
+    if compared:
+        close = sum(abs(gap) <= 2 for gap in compared)
         sentences.append(
             f"{close} of {len(compared)} lifetime scores lie within two published standard deviations of the paper's."
         )
@@ -118,17 +141,18 @@ def stretch_of(results: Results) -> int:
     return max(1, min(STRETCH, shortest // 10))
 
 
-def development_data(results: Results) -> list[dict[str, Any]]:
+def development_data(part: Part, stretch: int) -> list[dict[str, Any]]:
     curves = []
-    stretch = stretch_of(results)
-    for name, runs in results.by_condition.items():
+    for name, runs in part.results.by_condition.items():
         curve = development([run.blocks for run in runs], runs[0].score_kind, stretch)
         settings = runs[0].settings
         curves.append(
             {
                 "condition": name,
-                "learner": settings["learner"]["name"],
+                "learner": part.named(settings["learner"]["name"]),
                 "policies": settings["policies"],
+                "tasks": len(settings["task_names"]),
+                "score": runs[0].score_kind,
                 "adaptive": settings["selector"]["name"] not in UNADAPTIVE,
                 "steps": curve.steps / 1e6,
                 "mean": curve.mean,
@@ -170,9 +194,12 @@ def assignment_over_time(run: Run) -> dict[str, Any]:
     }
 
 
-def per_task_data(results: Results) -> dict[str, Any]:
-    """Mean score of each task over the last quarter of the lifetimes, by condition."""
-    rows, names = [], []
+def per_task_data(parts: Sequence[Part]) -> dict[str, Any]:
+    """Mean score of each task over the last quarter of the lifetimes, by condition; or why there is none."""
+    if len(parts) > 1:
+        note = "Domains have tasks of their own: for scores by task, give the folder of one domain's runs."
+        return {"conditions": [], "tasks": [], "scores": [], "note": note}
+    rows, names, results = [], [], parts[0].results
     for name, runs in results.by_condition.items():
         late = pd.concat(
             [pd.DataFrame({"task": run.blocks["task"], "score": run.scores}).tail(_late_blocks(run)) for run in runs]
@@ -181,7 +208,7 @@ def per_task_data(results: Results) -> dict[str, Any]:
         rows.append(means.reindex(range(len(runs[0].settings["task_names"]))).to_numpy(float))
         names.append(name)
     tasks = results.runs[0].settings["task_names"] if results.runs else []
-    return {"conditions": names, "tasks": tasks, "scores": rows}
+    return {"conditions": names, "tasks": tasks, "scores": rows, "note": ""}
 
 
 def _late_blocks(run: Run) -> int:
@@ -191,58 +218,61 @@ def _late_blocks(run: Run) -> int:
 # -------------------------------------------------------------------------------------------------- analyses
 
 
-def learning_data(results: Results) -> dict[str, Any]:
+def learning_data(parts: Sequence[Part]) -> dict[str, Any]:
     """Forgetting and transfer by bins for every condition, or why there is none."""
     found, notes = [], []
-    for name in results.by_condition:
-        try:
-            metrics = learning_metrics(results, name)
-        except UsageError as reason:
-            notes.append(str(reason))
-            continue
-        found.append({"condition": name, **{kind: table.to_dict("list") for kind, table in metrics.items()}})
-    return {"conditions": found, "notes": list(dict.fromkeys(notes))[:3]}
-
-
-def capacity_data(results: Results) -> list[dict[str, Any]]:
-    curves = []
-    for learner in results.learners():
-        try:
-            if len(scores_by_policies(results, learner)) < 2:
+    for part in parts:
+        for name in part.results.by_condition:
+            try:
+                metrics = learning_metrics(part.results, name)
+            except UsageError as reason:
+                notes.append(str(reason))
                 continue
-            estimate = capacity_of(results, learner)
-        except UsageError:  # the library that the others are measured against is not there yet
-            continue
-        curve = estimate.curve
-        paper = None if results.experiment is None else results.experiment.capacity.get(learner)
-        curves.append(
-            {
-                "learner": learner,
-                "reference": curve.reference,
-                "tolerances": [step.tolerance for step in curve.steps] + [1.0],
-                "capacities": [step.capacity for step in curve.steps] + [curve.steps[-1].capacity],
-                "itc": curve.grid_mean,
-                "itc exact": curve.integral,
-                "itc interval": estimate.interval(),
-                "published itc": None if paper is None else paper.integrated,
-                "tolerance": None if paper is None else paper.tolerance,
-                "capacity": None if paper is None else curve.capacity(paper.tolerance),
-                "published capacity": None if paper is None else paper.capacity,
-                "policies": None if paper is None else curve.policies(paper.tolerance),
-                "published policies": None if paper is None else paper.policies,
-            }
-        )
-    return curves
+            found.append({"condition": name, **{kind: table.to_dict("list") for kind, table in metrics.items()}})
+    return {"conditions": found, "notes": list(dict.fromkeys(notes))[:SHOWN_NOTES]}
 
 
-def significance_data(results: Results) -> dict[str, Any]:
+def capacity_data(parts: Sequence[Part]) -> dict[str, Any]:
+    """A curve for each learner with unadaptive runs at two numbers of policies or more, or why there is none."""
+    curves, notes = [], []
+    for part in parts:
+        for learner in part.results.learners():
+            try:
+                if len(scores_by_policies(part.results, learner)) > 1:
+                    curves.append({"learner": part.named(learner), **capacity_curve_data(part.results, learner)})
+            except UsageError as reason:  # such as a library that the others are measured against, not there yet
+                notes.append(f"{part.named(learner)}: {reason}")
+    return {"capacity": curves, "capacity_notes": notes[:SHOWN_NOTES]}
+
+
+def capacity_curve_data(results: Results, learner: str) -> dict[str, Any]:
+    estimate = capacity_of(results, learner)
+    curve = estimate.curve
+    paper = None if results.experiment is None else results.experiment.capacity.get(learner)
+    return {
+        "reference": curve.reference,
+        "tolerances": [step.tolerance for step in curve.steps] + [1.0],
+        "capacities": [step.capacity for step in curve.steps] + [curve.steps[-1].capacity],
+        "itc": curve.grid_mean,
+        "itc exact": curve.integral,
+        "itc interval": estimate.interval(),
+        "published itc": None if paper is None else paper.integrated,
+        "tolerance": None if paper is None else paper.tolerance,
+        "capacity": None if paper is None else curve.capacity(paper.tolerance),
+        "published capacity": None if paper is None else paper.capacity,
+        "policies": None if paper is None else curve.policies(paper.tolerance),
+        "published policies": None if paper is None else paper.policies,
+    }
+
+
+def significance_data(part: Part) -> dict[str, Any]:
     """Pairwise F-tests of the lifetime scores of conditions of the same learner and with two runs or more."""
-    groups = {}
+    groups, results = {}, part.results
     for learner in results.learners():
         names = [name for name, runs in results.by_condition.items() if runs[0].settings["learner"]["name"] == learner]
         scores = {name: results.scores(name) for name in names if len(results.scores(name)) > 1}
         if len(scores) > 1:
-            groups[learner] = significance_matrix(scores).to_dict("records")
+            groups[part.named(learner)] = significance_matrix(scores).to_dict("records")
     return groups
 
 

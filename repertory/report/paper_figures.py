@@ -12,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from PIL import Image
 
+from repertory.errors import one_line
 from repertory.report.style import COLOURS, DASHES
 
 mpl.use("Agg")
@@ -19,6 +20,10 @@ import matplotlib.pyplot as plt
 
 Data = Mapping[str, Any]
 SMALL_DPI, SMALL_COLOURS = 110, 128
+LONGEST_NAME = 120
+"""Bytes of a name in a file's; file systems take 255 in all."""
+LONGEST_LABEL = 60
+"""Characters."""
 
 
 def write_all(data: Data, folder: Path) -> None:
@@ -46,12 +51,12 @@ def all_figures(data: Data) -> dict[str, Callable[[], Any]]:
         found["published"] = partial(published_figure, data)
     for learner in dict.fromkeys(curve["learner"] for curve in data["development"]):
         curves = [curve for curve in data["development"] if curve["learner"] == learner]
-        draw = partial(development_figure, curves, learner, data["score"], data["stretch"])
-        found[f"development-{safe(learner)}"] = draw
-    if len(data["conditions"]) > 1:
+        draw = partial(development_figure, curves, learner, curves[0]["score"], data["stretch"])
+        found[_new_name(found, "development", learner)] = draw
+    if len(data["conditions"]) > 1 and len(data["domains"]) == 1:
         found["final-against-lifetime"] = partial(final_figure, data["conditions"], data["score"])
     for entry in data["assignment"]:
-        found[f"assignment-{safe(entry['condition'])}"] = partial(assignment_figure, entry)
+        found[_new_name(found, "assignment", entry["condition"])] = partial(assignment_figure, entry)
     if data["per_task"]["conditions"]:
         found["tasks"] = partial(per_task_figure, data["per_task"], data["score"])
     if data["learning"]["conditions"]:
@@ -59,14 +64,22 @@ def all_figures(data: Data) -> dict[str, Callable[[], Any]]:
     if data["capacity"]:
         found["capacity"] = partial(capacity_figure, data["capacity"])
     for learner, pairs in data["significance"].items():
-        found[f"significance-{safe(learner)}"] = partial(significance_figure, pairs, learner)
+        found[_new_name(found, "significance", learner)] = partial(significance_figure, pairs, learner)
     return found
+
+
+def _new_name(taken: Mapping[str, Any], kind: str, name: str) -> str:
+    """Of a file; names that are alike once they are safe do not share one."""
+    chosen = f"{kind}-{safe(name)}"
+    while chosen in taken:
+        chosen += "_"
+    return chosen
 
 
 def safe(name: str) -> str:
     """A name as part of a file's: runs may be called anything, and nothing is written elsewhere for it."""
     kept = "".join(character if character.isalnum() or character in "-+._" else "_" for character in name)
-    return kept.strip(".")[:80] or "unnamed"
+    return kept.strip(".").encode()[:LONGEST_NAME].decode(errors="ignore") or "unnamed"
 
 
 def _axes(width: float = 7, height: float = 4.4) -> tuple[Any, Any]:
@@ -81,8 +94,10 @@ def _plain_axes(axes: Any) -> None:
 
 
 def _plain_text(text: str) -> str:
-    """No mathematics: a dollar sign in a name is a dollar sign."""
-    return text.replace("$", r"\$")
+    """No mathematics: a dollar sign in a name is a dollar sign. Nor what no font or SVG file has, nor too much."""
+    line = one_line(text)
+    shown = line if len(line) <= LONGEST_LABEL else f"{line[: LONGEST_LABEL - 3]}..."
+    return shown.replace("$", r"\$")
 
 
 def _curve_styles(curves: Sequence[Data]) -> list[dict[str, Any]]:
@@ -108,7 +123,7 @@ def development_figure(curves: Sequence[Data], learner: str, score: str, stretch
         if np.isfinite(error).all():
             axes.fill_between(steps, mean - error, mean + error, color=style["color"], alpha=0.15, linewidth=0)
     axes.set_xlabel("steps lived (millions)")
-    axes.set_ylabel(score)
+    axes.set_ylabel(_plain_text(score))
     axes.set_xlim(left=0)
     axes.set_title(f"{_plain_text(learner.upper())}: means over {stretch} blocks", fontsize=10)
     figure.legend(loc="outside right center", frameon=False, fontsize=8)
@@ -119,7 +134,8 @@ def published_figure(data: Data) -> Any:
     """Our lifetime and final scores beside the published ones: a column for each learner."""
     kinds = {curve["condition"]: curve["adaptive"] for curve in data["development"]}
     shown = [w for w in ("lifetime", "final") if any(row[f"{w} published"] is not None for row in data["conditions"])]
-    learners = list(dict.fromkeys(row["learner"] for row in data["conditions"]))
+    compared = [row for row in data["conditions"] if any(row[f"{which} published"] is not None for which in shown)]
+    learners = list(dict.fromkeys(row["learner"] for row in compared))
     figure, panels = plt.subplots(
         len(shown),
         len(learners),
@@ -134,7 +150,7 @@ def published_figure(data: Data) -> Any:
         for axes, which in zip(panels[:, column], shown, strict=True):
             _draw_beside_published(axes, rows, which)
             if column == 0:
-                axes.set_ylabel(f"{which} {data['score']}")
+                axes.set_ylabel(_plain_text(f"{which} {data['score']}"))
             if all(min(row[which], row[f"{which} published"] or 0) >= 0 for row in data["conditions"]):
                 axes.set_ylim(bottom=0)  # deviations reach below what scores can
         panels[0, column].set_title(_plain_text(learner.upper()), fontsize=11)
@@ -190,8 +206,8 @@ def final_figure(rows: Sequence[Data], score: str) -> Any:
         axes.scatter(x, y, color=COLOURS[index % 8], marker="osD^vPX*"[index % 8], label=_plain_text(learner.upper()))
     ends = [min(min(r["lifetime"], r["final"]) for r in rows), max(max(r["lifetime"], r["final"]) for r in rows)]
     axes.plot(ends, ends, color="#999999", linestyle=":", linewidth=1, zorder=0)
-    axes.set_xlabel(f"lifetime {score}")
-    axes.set_ylabel(f"final {score}")
+    axes.set_xlabel(_plain_text(f"lifetime {score}"))
+    axes.set_ylabel(_plain_text(f"final {score}"))
     axes.legend(frameon=False)
     return figure
 
@@ -226,16 +242,15 @@ def per_task_figure(per_task: Data, score: str) -> Any:
     axes.set_yticks(range(len(scores)), [_plain_text(name) for name in per_task["conditions"]], fontsize=8)
     axes.set_xlabel("task")
     axes.set_title("Scores by task over the last quarter of the lifetimes", fontsize=10)
-    figure.colorbar(image, ax=axes, label=score)
+    figure.colorbar(image, ax=axes, label=_plain_text(score))
     return figure
 
 
 def ratio_figure(data: Data, kind: str) -> Any:
     """Forgetting or transfer by bins, a panel for each learner; libraries that are their own measure are left out."""
-    n_tasks = len(data["per_task"]["tasks"])
     ratios = {entry["condition"]: entry[kind] for entry in data["learning"]["conditions"]}
     known = [curve for curve in data["development"] if curve["condition"] in ratios]
-    curves = [c for c in known if c["adaptive"] or c["policies"] != n_tasks] or known
+    curves = [c for c in known if c["adaptive"] or c["policies"] != c["tasks"]] or known
     learners = list(dict.fromkeys(curve["learner"] for curve in curves))
     figure, panels = plt.subplots(
         1, len(learners), figsize=(1.5 + 5.2 * len(learners), 4.6), layout="constrained", sharey=True, squeeze=False
@@ -293,7 +308,7 @@ def significance_figure(pairs: Sequence[Data], learner: str) -> Any:
     labels = [_plain_text(name) for name in names]
     axes.set_xticks(range(len(names)), labels, rotation=60, ha="right", fontsize=8)
     axes.set_yticks(range(len(names)), labels, fontsize=8)
-    axes.set_title(f"{learner.upper()}: pairwise F-tests of lifetime scores", fontsize=10)
+    axes.set_title(f"{_plain_text(learner.upper())}: pairwise F-tests of lifetime scores", fontsize=10)
     figure.colorbar(image, ax=axes, label="p, Holm-corrected (0.1 or more: dark)")
     return figure
 

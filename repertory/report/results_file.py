@@ -19,8 +19,10 @@ from rich.console import Console
 
 from repertory.errors import UsageError, unknown
 from repertory.experiments.results import Results
+from repertory.paths import check_new_file, check_new_folder, staged, write_whole
 from repertory.report import paper_figures, results_tables
 from repertory.report.claims import Judgement, judge, read_all_results
+from repertory.report.console import print_problems
 from repertory.report.page_data import page_data
 from repertory.report.tables import markdown_text
 
@@ -78,7 +80,12 @@ class SweepPage:
 
 def read_pages(root: Path) -> list[SweepPage]:
     """The sweeps of a folder that have finished runs, those with the most published scores first."""
-    pages = [SweepPage(results) for results in read_all_results(root) if results.by_condition]
+    return make_pages(root, read_all_results(root))
+
+
+def make_pages(root: Path, sweeps: Sequence[Results]) -> list[SweepPage]:
+    """The same of sweeps that were read."""
+    pages = [SweepPage(results) for results in sweeps if results.by_condition]
     if not pages:
         raise UsageError(f"{root} holds no sweep with a finished run; next: repertory export SWEEP {root / 'NAME'}")
     names = [page.name for page in pages]
@@ -109,7 +116,10 @@ def read_notes(root: Path, sweeps: Sequence[str]) -> dict[str, list[str]]:
     for file in sorted((root / NOTES).glob("*.md")):
         if file.stem not in places:
             raise unknown(f"note in {root / NOTES}", file.stem, places)
-        found[file.stem] = [file.read_text(encoding="utf-8").strip() + "\n"]
+        try:
+            found[file.stem] = [file.read_text(encoding="utf-8").strip() + "\n"]
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"the note {file} cannot be read ({error}); valid: a file of UTF-8 text") from None
     return found
 
 
@@ -147,26 +157,27 @@ def _claims_parts(judgements: Sequence[Judgement], root: Path) -> Iterator[str]:
         yield from results_tables.claims(own, root)
 
 
-def write_results(root: Path, out: Path) -> list[Path]:
-    """Write the file and its figures; returns all that was written."""
-    pages = read_pages(root)
+def write_results(root: Path, out: Path, pages: Sequence[SweepPage] | None = None) -> list[Path]:
+    """Write the figures, then the file; returns all that was written."""
+    check_new_file(out)
+    pages = read_pages(root) if pages is None else pages
+    check_new_folder(root / FIGURES, "folder")
     text = results_text(root, out, pages)
     written = []
-    try:
+    with staged(root / FIGURES, called="folder") as scratch:
         for page in pages:
-            folder = root / FIGURES / page.name
-            folder.mkdir(parents=True, exist_ok=True)
+            (scratch / page.name).mkdir()
             for name, draw in page.figures.items():
-                written.append(folder / f"{name}.png")
-                paper_figures.write_small(draw(), written[-1])
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write to {error.filename or out}: {error.strerror}; choose another --out") from None
+                paper_figures.write_small(draw(), scratch / page.name / f"{name}.png")
+                written.append(root / FIGURES / page.name / f"{name}.png")
+    write_whole(out, text.encode(errors="backslashreplace"))
     return [*written, out]
 
 
 def results_in_console(root: Path, out: Path, console: Console) -> None:
     """`repertory results`."""
-    written = write_results(root, out)
+    sweeps = read_all_results(root)
+    for results in sweeps:
+        print_problems(console, results)
+    written = write_results(root, out, make_pages(root, sweeps))
     console.print(f"{out} written, and {len(written) - 1} figures in {root / FIGURES}", soft_wrap=True)

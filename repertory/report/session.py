@@ -7,11 +7,14 @@ from typing import Any
 
 from rich.console import Console
 
-from repertory.errors import UsageError
+from repertory.errors import RunStopped, UsageError
 from repertory.experiments.references import learning_metrics
 from repertory.experiments.results import Results, read_results
+from repertory.paths import check_new_folder, existing_folder
 from repertory.report.animation import data_uri, embedded_animation
 from repertory.report.claims import claims_frame, judge
+from repertory.report.console import print_problems
+from repertory.report.domains import by_domain
 from repertory.report.page import write_report
 from repertory.report.watching import open_performance
 
@@ -19,21 +22,28 @@ SHOWN_PICTURES = 4
 
 
 def report_in_console(path: Path, out: Path, compute_missing: bool, console: Console) -> None:
-    results = read_results(path)
+    check_new_folder(out)
+    results = read_results(existing_folder(path))
     if compute_missing:
-        for condition in results.by_condition:
-            console.print(f"{condition}: living the one-to-one runs it is measured against, if missing", soft_wrap=True)
-            learning_metrics(results, condition, compute_missing=True)
+        for part in by_domain(results):
+            for condition in part.results.by_condition:
+                console.print(
+                    f"{condition}: living the one-to-one runs it is measured against, if missing", soft_wrap=True
+                )
+                try:
+                    learning_metrics(part.results, condition, compute_missing=True)
+                except UsageError as reason:  # such as tasks whose code is not here
+                    console.print(f"not lived: {reason}", soft_wrap=True)
         results = read_results(path)
-    page = write_report(results, out, {"claims": claims_data(results), "pictures": pictures_data(results)})
-    for problem in results.problems:
-        console.print(f"left out: {problem}", soft_wrap=True)
+    page = write_report(results, out, {"claims": claims_data(results), **pictures_data(results)})
+    print_problems(console, results)
     console.print(f"{page} shows {len(results.runs)} runs; figures and tables are beside it", soft_wrap=True)
 
 
-def pictures_data(results: Results) -> list[dict[str, str]]:
+def pictures_data(results: Results) -> dict[str, Any]:
     """A few policies at work: the best one of each learner's largest library that has a checkpoint."""
     found: dict[str, dict[str, str]] = {}
+    notes: dict[str, str] = {}
     for runs in sorted(results.by_condition.values(), key=lambda runs: -int(runs[0].settings["policies"])):
         learner = str(runs[0].settings["learner"]["name"])
         if learner in found or len(found) == SHOWN_PICTURES:
@@ -41,13 +51,15 @@ def pictures_data(results: Results) -> list[dict[str, str]]:
         try:
             performance = open_performance(runs[0].path)
             picture = data_uri(embedded_animation(performance))
-        except UsageError:  # no checkpoint, or tasks that cannot be drawn
+        except (UsageError, RunStopped) as reason:  # no checkpoint, or tasks that cannot be played or drawn here
+            notes.setdefault(learner, f"No picture of {runs[0].condition}: {reason}.")
             continue
         caption = (
             f"{runs[0].condition}: policy {performance.policy} on task {performance.task}, {performance.task_name}"
         )
         found[learner] = {"source": picture, "caption": caption}
-    return list(found.values())
+    without = [note for learner, note in notes.items() if learner not in found]
+    return {"pictures": list(found.values()), "picture_notes": without[:SHOWN_PICTURES]}
 
 
 def claims_data(results: Results) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from rich.text import Text
 from repertory.experiments.job import Job
 from repertory.experiments.results import Results
 from repertory.experiments.status import DIVERGED, FINISHED, LIVING, Status
-from repertory.report.console import published_text
+from repertory.report.console import print_problems, published_text
 from repertory.report.time_table import duration, time_sentence
 
 REFRESH = 1.0
@@ -166,8 +166,7 @@ def print_scores(console: Console, results: Results) -> None:
     console.print(table)
     if sentence := time_sentence(results):
         console.print(sentence, soft_wrap=True)
-    for problem in results.problems:
-        console.print(f"left out: {problem}", soft_wrap=True)
+    print_problems(console, results)
 
 
 def _mean_and_deviation(scores: np.ndarray) -> str:

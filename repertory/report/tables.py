@@ -30,8 +30,9 @@ MARKDOWN = "\\`*_{}[]<>#~"
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
     """`path`.csv and `path`.tex; a table without rows is written as such."""
-    frame.to_csv(path.with_suffix(".csv"), index=False)
-    path.with_suffix(".tex").write_text(latex(frame), encoding="utf-8")
+    # A name in it may be any file's, and need not be text.
+    frame.to_csv(path.with_name(f"{path.name}.csv"), index=False, errors="backslashreplace")
+    path.with_name(f"{path.name}.tex").write_text(latex(frame), encoding="utf-8", errors="backslashreplace")
 
 
 def latex(frame: pd.DataFrame) -> str:

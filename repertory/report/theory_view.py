@@ -13,6 +13,7 @@ from rich.console import Console
 from repertory.capacity.polynomials import EXAMPLE_1, polynomial_capacity
 from repertory.capacity.walks import WalkCapacity, walk_capacities
 from repertory.errors import unknown
+from repertory.paths import check_new_folder
 from repertory.report.capacity_view import keep, print_frame
 from repertory.report.style import COLOURS
 
@@ -25,6 +26,7 @@ EXAMPLES = ("polynomials", "walks")
 def show_example(name: str, epsilon: float, out: Path, console: Console) -> None:
     if name not in EXAMPLES:
         raise unknown("example", name, EXAMPLES)
+    check_new_folder(out)
     (show_polynomials if name == "polynomials" else show_walks)(epsilon, out, console)
 
 

@@ -21,10 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.domains.domain import Domain
+from repertory.episode import blaming
 from repertory.errors import UsageError
 from repertory.experiments.library import open_run
 from repertory.experiments.spec import RunSpec
 from repertory.lifetime import EPISODE_SEEDS, Lifetime
+from repertory.paths import existing_folder
 from repertory.record import recent_shares
 from repertory.selectors import argmax_random_tie
 
@@ -83,8 +85,9 @@ class Performance:
 
     @cached_property
     def _metadata(self) -> dict[str, Any]:
-        env = self.spec.domain.env(self.task)
-        env.close()
+        with blaming("the environment", 0):
+            env = self.spec.domain.env(self.task)
+            env.close()
         return env.metadata
 
     @property
@@ -109,7 +112,7 @@ class Performance:
             for episode in range(self.episodes):
                 for moment in self._episode(env, episode):
                     is_drawn = render_mode is not None and (moment.is_over or moment.step % every == 0)
-                    yield moment._replace(frame=_draw(env, render_mode)) if is_drawn else moment
+                    yield moment._replace(frame=_draw(env, render_mode, moment.step)) if is_drawn else moment
         finally:
             env.close()
 
@@ -118,12 +121,16 @@ class Performance:
         rng = np.random.default_rng(seed)
         # A policy with a memory of its last observations is asked about all of them at once.
         seen: deque[Any] = deque(maxlen=int(getattr(self.spec.learner, "window", 1)))
-        observation, _info = env.reset(seed=seed)
         step, total_reward, is_over = 0, 0.0, False
+        with blaming("the environment", step):
+            observation, _info = env.reset(seed=seed)
         yield Moment(episode, step, total_reward, is_over, None)
         while not is_over:
             seen.append(observation)
-            observation, reward, terminated, truncated, _info = env.step(self._choose(seen, step, rng))
+            with blaming("the learner", step):
+                action = self._choose(seen, step, rng)
+            with blaming("the environment", step):
+                observation, reward, terminated, truncated, _info = env.step(action)
             step, total_reward, is_over = step + 1, total_reward + float(reward), terminated or truncated
             yield Moment(episode, step, total_reward, is_over, None)
 
@@ -222,10 +229,9 @@ def _check_range(name: str, value: int, smallest: int, largest: int) -> None:
 
 
 def _check_folder(path: Path) -> None:
+    existing_folder(path, "next: give a folder that 'repertory run --out' has made")
     if (path / "run.json").is_file():
         return
-    if not path.is_dir():
-        raise UsageError(f"{path} is no folder; next: give a folder that 'repertory run --out' has made")
     inside = sorted(file.parent for file in path.glob("**/run.json"))
     if inside:
         raise UsageError(f"{path} holds {len(inside)} runs; next: choose one of them, such as {inside[0]}")
@@ -236,8 +242,9 @@ def _check_folder(path: Path) -> None:
 
 
 def _rendering_env(domain: Domain, task: int, mode: str | None) -> gymnasium.Env:
-    env = domain.env(task)
-    domain.check_spaces(task, env)
+    with blaming("the environment", 0):
+        env = domain.env(task)
+        domain.check_spaces(task, env)
     if mode is None or env.render_mode == mode:
         return env
     modes = env.metadata.get("render_modes") or []
@@ -252,11 +259,12 @@ def _rendering_env(domain: Domain, task: int, mode: str | None) -> gymnasium.Env
     return env
 
 
-def _draw(env: gymnasium.Env, mode: str | None) -> Frame:
-    try:
-        frame: Any = env.render()
-    except gymnasium.error.Error as error:
-        raise UsageError(f"the environment cannot be drawn as '{mode}': {' '.join(str(error).split())}") from None
+def _draw(env: gymnasium.Env, mode: str | None, step: int) -> Frame:
+    with blaming("the environment", step):
+        try:
+            frame: Any = env.render()
+        except gymnasium.error.Error as error:
+            raise UsageError(f"the environment cannot be drawn as '{mode}': {' '.join(str(error).split())}") from None
     is_picture = isinstance(frame, np.ndarray) and frame.ndim == 3 and frame.shape[2] == 3
     if not (isinstance(frame, str) if mode == TEXT else is_picture):
         needed = "text" if mode == TEXT else "an array (height, width, 3)"

@@ -34,7 +34,7 @@ def check_agent(
     """
     place = catalogue.domain(domain) if isinstance(domain, str) else domain
 
-    def plan(hidden_tasks: bool = False) -> RunSpec:
+    def spec(hidden_tasks: bool = False) -> RunSpec:
         return run_spec(
             place,
             learner,
@@ -47,14 +47,14 @@ def check_agent(
             hidden_tasks=hidden_tasks,
         )
 
-    _check_methods(plan().lifetime().agent)
-    whole = _live(plan())
-    _check_same_seed(plan(), whole)
-    hidden = _live(plan(hidden_tasks=True))
+    _check_methods(spec().lifetime().agent)
+    whole = _live(spec())
+    _check_same_seed(spec(), whole)
+    hidden = _live(spec(hidden_tasks=True))
     told = [situation.task for situation in hidden.agent.situations]
     expect(told == [None] * len(told), "hidden tasks", "a situation named the task")
     if can_be_saved(whole.agent.agent):
-        _check_saving(plan(), whole, blocks // 2)
+        _check_saving(spec(), whole, blocks // 2)
 
 
 class _Watched:

@@ -89,7 +89,7 @@ function conditionsSection() {
     return cells;
   });
   section("conditions", "Scores", [
-    note("Mean ± standard deviation over runs; score: " + data.score + ". " + (published
+    note("Mean ± standard deviation over runs; score: " + (data.domains.length > 1 ? "each domain's own" : data.score) + ". " + (published
       ? "Differences are in published standard deviations; more than two are marked with !." : "")), table(titles, rows)]);
 }
 
@@ -112,7 +112,7 @@ function developmentSection() {
     }));
     return plot("development-" + learner, traces, {
       title: { text: learner.toUpperCase(), font: { size: 14 } }, xaxis: { title: { text: "steps lived (millions)" }, rangemode: "tozero" },
-      yaxis: { title: { text: data.score } },
+      yaxis: { title: { text: curves[0].score } },
     });
   });
   section("development", "Development", [
@@ -125,6 +125,10 @@ function escapeMarkup(text) { return String(text).replace(/</g, "‹").replace(/
 
 function finalSection() {
   if (data.conditions.length < 2) return;
+  if (data.domains.length > 1) {
+    section("final", "Final against lifetime", [note("Scores of different domains do not compare: give the folder of one domain's runs.")]);
+    return;
+  }
   const learners = [...new Set(data.conditions.map((row) => row.learner))];
   const traces = learners.map((learner, index) => {
     const rows = data.conditions.filter((row) => row.learner === learner);
@@ -175,6 +179,7 @@ function assignmentSection() {
 }
 
 function perTaskSection() {
+  if (data.per_task.note) section("tasks", "Tasks", [note(data.per_task.note)]);
   if (!data.per_task.conditions.length) return;
   section("tasks", "Tasks", [note("Score of each task (" + data.score + ") over the last quarter of the lifetimes; blank: not met."),
     plot("tasks-plot", [{
@@ -208,7 +213,11 @@ function learningSection() {
 }
 
 function capacitySection() {
-  if (!data.capacity.length) return;
+  const notes = data.capacity_notes.map(note);
+  if (!data.capacity.length) {
+    if (notes.length) section("capacity", "Task capacity", notes);
+    return;
+  }
   const traces = data.capacity.map((curve, index) => ({
     x: curve.tolerances, y: curve.capacities, name: curve.learner.toUpperCase() + ": ITC " + number(curve.itc, 3), mode: "lines",
     line: { shape: "hv", width: 2, color: COLOURS[index % 8] },
@@ -218,7 +227,7 @@ function capacitySection() {
     number(curve.capacity), number(curve["published capacity"])]);
   section("capacity", "Task capacity", [note("Tasks per policy, by the share of the one-to-one score that may be given up."),
     plot("capacity-plot", traces, { showlegend: true, xaxis: { title: { text: "tolerance" }, range: [0, 1] }, yaxis: { title: { text: "tasks per policy" }, rangemode: "tozero" } }),
-    table(["learner", "ITC", "95% interval", "exact integral", "published ITC", "tolerance", "capacity", "published"], rows)]);
+    table(["learner", "ITC", "95% interval", "exact integral", "published ITC", "tolerance", "capacity", "published"], rows)].concat(notes));
 }
 
 function significanceSection() {
@@ -277,10 +286,17 @@ function claimsSection() {
 }
 
 function picturesSection() {
-  if (!data.pictures || !data.pictures.length) return;
+  const notes = (data.picture_notes || []).map(note);
+  if (!data.pictures || !(data.pictures.length || notes.length)) return;
   const figures = data.pictures.map((picture) => element("figure", [element("img", null, { src: picture.source, alt: picture.caption, loading: "lazy" }),
     element("figcaption", picture.caption)]));
-  section("pictures", "Policies at work", [element("div", figures, { class: "pictures" })]);
+  section("pictures", "Policies at work", [element("div", figures, { class: "pictures" })].concat(notes));
+}
+
+function problemsSection() {
+  if (!data.problems.length) return;
+  section("problems", "Left out", [note("These runs cannot be read, and are in no table or figure here."),
+    element("ul", data.problems.map((problem) => element("li", problem)))]);
 }
 
 function progressSection() {
@@ -318,7 +334,7 @@ function draw() {
   document.getElementById("sections").replaceChildren();
   document.getElementById("contents").replaceChildren();
   for (const make of [conditionsSection, developmentSection, finalSection, assignmentSection, perTaskSection, learningSection, capacitySection,
-    significanceSection, librariesSection, timeSection, memorySection, claimsSection, picturesSection, progressSection, settingsSection]) make();
+    significanceSection, librariesSection, timeSection, memorySection, claimsSection, picturesSection, progressSection, problemsSection, settingsSection]) make();
   drawPlots();
 }
 
@@ -333,6 +349,10 @@ if (document.documentElement.dataset.live) {
     try {
       const response = await fetch("data.json", { cache: "no-store" });
       const fresh = await response.text();
+      if (!response.ok) {
+        live.textContent = "cannot be refreshed: " + fresh;
+        return;
+      }
       if (fresh !== refresh.last) {
         const hidden = plots.map((p) => (p.place.data || []).filter((t) => t.visible === "legendonly").map((t) => t.name));
         const top = window.scrollY;

@@ -1,0 +1,65 @@
+"""Runs of several domains in one folder: told apart by name, and compared only with runs of their own domain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from repertory.experiments.results import Results, Run
+
+
+@dataclass(frozen=True)
+class Part:
+    """The runs of a folder that may be compared: all of one domain, with the same tasks and the same kind of score."""
+
+    domain: str
+    results: Results
+    is_alone: bool
+    """Whether the folder has no other domain."""
+
+    def named(self, name: str) -> str:
+        """The name of a learner or a condition, with the domain where there are several."""
+        return name if self.is_alone else f"{name} ({self.domain})"
+
+
+def by_domain(results: Results) -> list[Part]:
+    """The runs of each domain. Where there are several, the names of conditions say which.
+
+    But for the domain of the experiment that a sweep is of: its conditions keep their names, and with them what the
+    paper has published of them.
+    """
+    groups: dict[str, list[Run]] = {}
+    for run in results.runs:
+        groups.setdefault(_key(run), []).append(run)
+    if len(groups) < 2:
+        return [Part("" if not results.runs else _domain(results.runs[0]), results, is_alone=True)]
+    home = None if results.experiment is None else results.experiment.domain
+    parts = []
+    for label, runs in zip(_labels([_domain(runs[0]) for runs in groups.values()]), groups.values(), strict=True):
+        part = Part(label, results, is_alone=False)
+        if label == home:
+            own = replace(results, runs=tuple(runs))
+        else:
+            own = replace(results, runs=tuple(replace(r, condition=part.named(r.condition)) for r in runs), sweep=None)
+        parts.append(replace(part, results=own))
+    return parts
+
+
+def together(results: Results, parts: Sequence[Part]) -> Results:
+    """All runs of a folder again, under the names that tell the domains apart."""
+    return replace(results, runs=tuple(run for part in parts for run in part.results.runs))
+
+
+def _domain(run: Run) -> str:
+    return str(run.settings["domain"]["name"])
+
+
+def _key(run: Run) -> str:
+    return json.dumps([_domain(run), run.settings["task_names"], run.score_kind])
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    """Each name, numbered from the second time on that it comes."""
+    counts = [names[: index + 1].count(name) for index, name in enumerate(names)]
+    return [name if count == 1 else f"{name} {count}" for name, count in zip(names, counts, strict=True)]
