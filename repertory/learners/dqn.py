@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,10 +10,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.domains.spaces import TwoValued
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
-from repertory.kernels.handle import pack
 from repertory.kernels.memory import Field, allocate, fill_settings, layout, shared_scratch
 from repertory.kernels.network import (
     Matrix,
@@ -30,16 +28,10 @@ from repertory.kernels.network import (
 )
 from repertory.kernels.optimisers import adadelta
 from repertory.kernels.random import below, new_stream, uniform
-from repertory.kernels.replay import MemoryPlan, begin, draw_batch, held, new_cursor, new_replay, store
+from repertory.kernels.replay import begin, draw_batch, held, store
 from repertory.kernels.replay_slots import (
     CURSOR_SIZE,
     CUT_OFF,
-    EPISODES,
-    EXPERIENCES,
-    FIFO,
-    FINISHED_EPISODES,
-    FIXED_IN_CURSOR,
-    MATCHING,
     TERMINATED,
     WENT_ON,
     Replay,
@@ -48,8 +40,8 @@ from repertory.kernels.replay_slots import (
     read_observation,
     slot_after,
 )
-from repertory.learners.face import CompiledPolicy, restore
 from repertory.learners.protocol import LearnerKernels
+from repertory.learners.replaying import ReplayingPolicy
 from repertory.learners.spaces import action_count, observation_size, value_range
 from repertory.settings import Settings, setting
 
@@ -281,30 +273,7 @@ observe = make_observe(compute_gradient)
 # ---------------------------------------------------------------------------------------------------- face
 
 
-class TaskMemory(NamedTuple):
-    """The memory of a task that is not being played."""
-
-    replay: Replay
-    cursor: NDArray[np.int64]
-
-
-def memory_plan(settings: DQN, observation_space: gymnasium.Space, actions: int, lead: int = 0) -> MemoryPlan:
-    """The replay memory that settings ask for; observations of two values are packed into bits."""
-    is_two_valued = isinstance(observation_space, TwoValued)
-    return MemoryPlan(
-        capacity=settings.buffer_size,
-        observation_size=observation_size(type(settings).__name__, observation_space),
-        actions=actions,
-        kind={"finished-episodes": FINISHED_EPISODES, "distribution-matching": MATCHING}.get(settings.memory, FIFO),
-        sampling=EPISODES if settings.sampling == "episodes" else EXPERIENCES,
-        protected=settings.protected,
-        is_two_valued=is_two_valued,
-        has_whole_rewards=isinstance(observation_space, TwoValued) and observation_space.whole_rewards,
-        lead=lead,
-    )
-
-
-class DQNLearner(CompiledPolicy):
+class DQNLearner(ReplayingPolicy):
     """One DQN policy: network, target network, optimiser, replay memory, random stream."""
 
     kernels = LearnerKernels(begin_episode, act, observe)
@@ -331,46 +300,21 @@ class DQNLearner(CompiledPolicy):
         observation_space: gymnasium.Space,
         actions: int,
         seed: int,
+        lead: int = 0,
     ) -> None:
-        """What does not depend on the network."""
+        """What does not depend on the network; `lead` is the first steps of an episode that are not replayed."""
         self.settings = settings
-        self._observation_space = observation_space
-        self.actions = actions
-        self._task = 0
-        self._other_tasks: dict[int, TaskMemory] = {}
+        self._plan_memory(settings, observation_space, actions, lead)
+        memory = self._new_memory()
         policy = allocate(policy_layout)
         fill_settings(policy, settings.as_dict())
         policy["shape"] = self.shape
         policy["low"], policy["high"] = value_range(observation_space)
         policy["weights"] = policy["target_weights"] = weights
         policy["stream"] = new_stream(seed)
-        policy["cursor"] = self._new_cursor()
-        arrays = Arrays(policy, self._new_replay(), shared_scratch(scratch_layout))
+        policy["cursor"] = memory.cursor
+        arrays = Arrays(policy, memory.replay, shared_scratch(scratch_layout))
         super().__init__(arrays, self.shape.inputs, actions, observation_space)
-
-    def begin_task(self, task: int) -> None:
-        """Under task matching, put the task's own memory in the place of the last task's."""
-        if self.settings.memory != "task-matching" or task == self._task:
-            return
-        cursor = self.policy["cursor"]
-        self._other_tasks[self._task] = TaskMemory(self.arrays.replay, cursor.copy())
-        memory = self._other_tasks.pop(task, None)
-        if memory is None:
-            memory = TaskMemory(self._new_replay(), self._new_cursor())
-        cursor[:] = memory.cursor
-        self.arrays = self.arrays._replace(replay=memory.replay)
-        self.handle = pack(self.arrays)
-        self._task = task
-
-    def memory_plan(self) -> MemoryPlan:
-        """What the replay memory of each task is like."""
-        return memory_plan(self.settings, self._observation_space, self.actions)
-
-    def _new_cursor(self) -> NDArray[np.int64]:
-        return new_cursor(self.memory_plan())
-
-    def _new_replay(self) -> Replay:
-        return new_replay(self.memory_plan())
 
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action, for each row of observations."""
@@ -385,34 +329,3 @@ class DQNLearner(CompiledPolicy):
         probabilities = np.full(q.shape, epsilon / q.shape[1])
         probabilities[np.arange(len(q)), q.argmax(axis=1)] += 1.0 - epsilon
         return probabilities
-
-    def state_dict(self) -> dict[str, NDArray[Any]]:
-        state = super().state_dict() | {"task": np.array(self._task)}
-        memories = {self._task: TaskMemory(self.arrays.replay, self.policy["cursor"])} | self._other_tasks
-        for task, memory in memories.items():
-            state[f"task {task}.cursor"] = memory.cursor.copy()
-            for name, array in memory.replay._asdict().items():
-                state[f"task {task}.{name}"] = array.copy()
-        return state
-
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        if "task" not in state:
-            raise ValueError(f"state has {sorted(state)}, which is not a DQN's")
-        fields = dict(state)
-        current = int(fields.pop("task"))
-        memories = {}
-        for name in [name for name in fields if name.startswith("task ") and name.endswith(".cursor")]:
-            memory = TaskMemory(self._new_replay(), self._new_cursor())
-            prefix = name.removesuffix("cursor")
-            if not np.array_equal(fields[name][FIXED_IN_CURSOR], memory.cursor[FIXED_IN_CURSOR]):
-                raise ValueError("the state has a replay memory of another size or kind than this learner")
-            restore(memory.cursor, fields.pop(name), name)
-            for part, array in memory.replay._asdict().items():
-                restore(array, fields.pop(prefix + part), prefix + part)
-            memories[int(prefix[len("task ") : -1])] = memory
-        super().load_state_dict(fields)
-        memory = memories.pop(current)
-        self.policy["cursor"][:] = memory.cursor
-        self.arrays = self.arrays._replace(replay=memory.replay)
-        self.handle = pack(self.arrays)
-        self._task, self._other_tasks = current, memories

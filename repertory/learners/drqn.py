@@ -33,14 +33,13 @@ from repertory.kernels.recurrent import (
     window_forward,
     window_gradient,
 )
-from repertory.kernels.replay import MemoryPlan, begin, steps_before
+from repertory.kernels.replay import begin, steps_before
 from repertory.kernels.replay_slots import read_observation
 from repertory.learners.dqn import (
     DQN,
     Arrays,
     DQNLearner,
     make_observe,
-    memory_plan,
     policy_fields,
     scratch_fields,
     temporal_differences,
@@ -237,12 +236,9 @@ class DRQNLearner(DQNLearner):
         weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed))
         layout = policy_layout(self.shape, settings.window)
         scratch = scratch_layout(self.shape, settings.batch_size, settings.window)
-        self._build(settings, layout, scratch, weights, observation_space, actions, seed)
+        lead = settings.window - 1 if settings.full_windows else 0
+        self._build(settings, layout, scratch, weights, observation_space, actions, seed, lead)
         self.policy["in_order"][:] = np.arange(settings.window)
-
-    def memory_plan(self) -> MemoryPlan:
-        lead = self.settings.window - 1 if self.settings.full_windows else 0
-        return memory_plan(self.settings, self._observation_space, self.actions, lead)
 
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action after each window of observations: (windows, steps, features)."""
