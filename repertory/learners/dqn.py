@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -12,9 +11,8 @@ from numpy.typing import NDArray
 
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
-from repertory.kernels.memory import Field, allocate, fill_settings, layout, shared_scratch
+from repertory.kernels.memory import allocate, fill_settings, layout, shared_scratch
 from repertory.kernels.network import (
-    Matrix,
     NetworkShape,
     activations,
     argmax,
@@ -26,21 +24,13 @@ from repertory.kernels.network import (
     network_shape,
     new_activations,
 )
-from repertory.kernels.optimisers import adadelta
+from repertory.kernels.q_loss import note_best
 from repertory.kernels.random import below, new_stream, uniform
-from repertory.kernels.replay import begin, draw_batch, held, store
-from repertory.kernels.replay_slots import (
-    CURSOR_SIZE,
-    CUT_OFF,
-    TERMINATED,
-    WENT_ON,
-    Replay,
-    action_at,
-    ending_at,
-    read_observation,
-    slot_after,
-)
+from repertory.kernels.replay import begin
+from repertory.kernels.replay_slots import read_observation, slot_after
+from repertory.kernels.reward_range import UNSEEN
 from repertory.learners.protocol import LearnerKernels
+from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
 from repertory.learners.replaying import ReplayingPolicy
 from repertory.learners.spaces import action_count, observation_size, value_range
 from repertory.settings import Settings, setting
@@ -55,17 +45,44 @@ class DQN(Settings):
     All counts are of the policy's own steps.
     """
 
-    learning_rate: float = setting(0.1, "AdaDelta's step size.", above=0)
+    learning_rate: float = setting(
+        0.1, "The optimizer's step size; for Adam, 0.0001 to 0.001 are the usual ones.", above=0
+    )
     buffer_size: int = setting(400_000, "Experiences kept for replay, per policy.", at_least=1)
     learning_starts: int = setting(50_000, "Steps before the first update.", at_least=0)
     batch_size: int = setting(10, "Experiences replayed in an update.", at_least=1)
     train_freq: int = setting(4, "Steps from one update to the next.", at_least=1)
     target_update_interval: int = setting(10_000, "Steps between copies to the target network.", at_least=1)
+    tau: float = setting(
+        1.0,
+        "How far a copy moves the target network: 1 replaces it; soft updates take 0.005, say, with an interval as "
+        "short as train_freq.",
+        above=0,
+        at_most=1,
+    )
+    target_bound: float | str | None = setting(
+        None,
+        "The target, reward + gamma max Q, is clipped to +- this; or to the returns that the rewards seen so far and "
+        "gamma allow.",
+        above=0,
+        choices=("rewards",),
+    )
+    double_q: bool = setting(
+        False, "Whether the target takes the value of the action that the network itself, not its target, finds best."
+    )
+    loss: str = setting(
+        "squared", "Of the temporal difference: its square, or Huber's loss.", choices=("squared", "huber")
+    )
+    huber_delta: float = setting(1.0, "From this size on, Huber's loss grows linearly.", above=0)
     gamma: float = setting(0.99, "Discount of future reward.", at_least=0, at_most=1)
     exploration_rate: float = setting(0.2, "Probability of a random action.", at_least=0, at_most=1)
     net_arch: tuple[int, int] = setting((80, 80), "Widths of the two hidden layers.", at_least=1)
+    optimizer: str = setting("adadelta", "How the network follows the gradient.", choices=("adadelta", "adam"))
     rho: float = setting(0.95, "AdaDelta's decay of its averages.", at_least=0, at_most=1)
     optimizer_eps: float = setting(1e-7, "AdaDelta's epsilon.", above=0)
+    adam_beta_1: float = setting(0.9, "Adam's decay of the mean.", at_least=0, below=1)
+    adam_beta_2: float = setting(0.999, "Adam's decay of the square.", at_least=0, below=1)
+    adam_eps: float = setting(1e-8, "Adam's epsilon.", above=0)
     max_grad_value: float = setting(10.0, "Each element of the gradient is clipped to this size.", above=0)
     random_first_steps: int = setting(0, "Steps at the start of an episode on which to act randomly.", at_least=0)
     timeout_bootstraps: bool = setting(True, "Whether an episode cut off by a time limit counts as going on.")
@@ -95,6 +112,8 @@ class DQN(Settings):
             raise UsageError(f"{name}.protected is {self.protected}; valid: 0, unless memory='distribution-matching'")
         if self.protected >= self.buffer_size:
             raise UsageError(f"{name}.protected is {self.protected}; valid: below buffer_size, {self.buffer_size}")
+        if self.target_bound == "rewards" and self.gamma == 1.0:
+            raise UsageError(f"{name}.target_bound is 'rewards'; valid with gamma=1, which bounds nothing: a number")
         if len(self.net_arch) != 2:
             raise UsageError(f"{name}.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)")
 
@@ -103,39 +122,6 @@ class DQN(Settings):
 
 
 # -------------------------------------------------------------------------------------------------- memory
-
-
-class Arrays(NamedTuple):
-    """All that a DQN policy is."""
-
-    policy: NDArray[Any]
-    """One element of `policy_layout`."""
-    replay: Replay
-    scratch: NDArray[Any]
-    """One element of `scratch_layout`, shared with the other policies."""
-
-
-def policy_fields(weights: int) -> list[Field]:
-    """What a policy holds whatever its network."""
-    vectors = ("weights", "target_weights", "square_average", "step_average")
-    counts = ("life", "episode", "updates")
-    whole = ("batch_size", "learning_starts", "train_freq", "target_update_interval", "random_first_steps")
-    real = ("learning_rate", "rho", "optimizer_eps", "max_grad_value", "gamma", "low", "high")
-    return [
-        *((name, np.float32, (weights,)) for name in vectors),
-        ("stream", np.uint64, (4,)),
-        ("cursor", np.int64, (CURSOR_SIZE,)),
-        ("shape", np.int64, (4,)),
-        *((name, np.int64, ()) for name in (*counts, *whole)),
-        *((name, np.float32, ()) for name in real),
-        *((name, np.float64, ()) for name in ("exploration_rate", "loss_total")),
-        ("timeout_bootstraps", np.bool_, ()),
-    ]
-
-
-def scratch_fields(weights: int, batch_size: int) -> list[Field]:
-    """What a kernel needs while it runs, whatever the network."""
-    return [("gradient", np.float32, (weights,)), ("drawn", np.int64, (batch_size,))]
 
 
 def policy_layout(shape: NetworkShape) -> np.dtype[Any]:
@@ -179,56 +165,6 @@ def act(dqn: Arrays, observation: NDArray[np.float32]) -> int:
     return argmax(batch.outputs, 0)
 
 
-def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]:
-    """The step shared by DQN and its recurrent kin, around the gradient that tells them apart."""
-
-    @kernel
-    def update(dqn: Any) -> None:
-        """One gradient step on the experiences in `drawn`."""
-        policy = dqn.policy[0]
-        compute_gradient(dqn)
-        adadelta(
-            policy.weights,
-            dqn.scratch[0].gradient,
-            policy.square_average,
-            policy.step_average,
-            policy.learning_rate,
-            policy.rho,
-            policy.optimizer_eps,
-            policy.max_grad_value,
-        )
-        policy.updates += 1
-
-    @kernel
-    def observe(
-        dqn: Any,
-        observation: NDArray[np.float32],
-        action: int,
-        reward: float,
-        next_observation: NDArray[np.float32],
-        terminated: bool,
-        truncated: bool,
-    ) -> None:
-        """Store the step; every `train_freq` steps update; every `target_update_interval` copy the target."""
-        policy = dqn.policy[0]
-        ending = WENT_ON
-        if terminated or (truncated and not policy.timeout_bootstraps):
-            ending = TERMINATED
-        elif truncated:
-            ending = CUT_OFF
-        store(dqn.replay, policy.cursor, policy.stream, observation, action, reward, next_observation, ending)
-        policy.life += 1
-        policy.episode += 1
-        ready = policy.life >= policy.learning_starts and held(policy.cursor) >= policy.batch_size
-        if ready and policy.life % policy.train_freq == 0:
-            draw_batch(dqn.replay, policy.cursor, policy.stream, dqn.scratch[0].drawn)
-            update(dqn)
-        if policy.life % policy.target_update_interval == 0:
-            policy.target_weights[:] = policy.weights
-
-    return observe
-
-
 @kernel
 def compute_gradient(dqn: Arrays) -> None:
     """Gradient of the loss on the experiences in `drawn`: Equation "DRQN loss function"."""
@@ -240,31 +176,15 @@ def compute_gradient(dqn: Arrays) -> None:
         after = slot_after(replay, cursor, slot)
         read_observation(replay, cursor, slot, policy.low, policy.high, online.inputs, i)
         read_observation(replay, cursor, after, policy.low, policy.high, target.inputs, i)
+    if policy.double_q:
+        forward(policy.weights, shape, target, rows)
+        note_best(target.outputs, rows, scratch.best_next)
     forward(policy.weights, shape, online, rows)
     forward(policy.target_weights, shape, target, rows)
+    if not policy.double_q:
+        note_best(target.outputs, rows, scratch.best_next)
     temporal_differences(dqn, online.outputs, target.outputs, online.gradient_outputs)
     backward(policy.weights, shape, online, rows, scratch.gradient)
-
-
-@kernel
-def temporal_differences(dqn: Any, q_t: Matrix, target_q_t1: Matrix, gradient: Matrix) -> None:
-    """Gradient, in q_t, of the mean over batch and actions of (target - Q)^2; actions not taken have no error.
-
-    The loss itself is added to `loss_total`.
-    """
-    policy = dqn.policy[0]
-    rows, actions = policy.batch_size, q_t.shape[1]
-    scale = np.float32(2.0) / np.float32(rows * actions)
-    for i in range(rows):
-        slot = dqn.scratch[0].drawn[i]
-        action_t, ending = action_at(dqn.replay, slot), ending_at(dqn.replay, slot)
-        target_t = np.float32(dqn.replay.slots[slot].reward)
-        if ending != TERMINATED:
-            target_t += policy.gamma * target_q_t1[i, argmax(target_q_t1, i)]
-        for a in range(actions):
-            error_t = q_t[i, a] - target_t if a == action_t else np.float32(0.0)
-            gradient[i, a] = scale * error_t
-            policy.loss_total += 0.5 * scale * error_t * error_t
 
 
 observe = make_observe(compute_gradient)
@@ -279,8 +199,9 @@ class DQNLearner(ReplayingPolicy):
     kernels = LearnerKernels(begin_episode, act, observe)
     state_fields: ClassVar[tuple[str, ...]] = (
         *("weights", "target_weights", "square_average", "step_average", "stream"),
-        *("life", "episode", "updates", "loss_total"),
+        *("life", "episode", "updates", "loss_total", *UNSEEN),
     )
+    added_fields = UNSEEN
 
     def __init__(
         self, settings: DQN, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
@@ -310,6 +231,11 @@ class DQNLearner(ReplayingPolicy):
         fill_settings(policy, settings.as_dict())
         policy["shape"] = self.shape
         policy["low"], policy["high"] = value_range(observation_space)
+        policy["bounds_target"] = settings.target_bound is not None
+        policy["bound_from_rewards"] = settings.target_bound == "rewards"
+        policy["target_limit"] = settings.target_bound if isinstance(settings.target_bound, float) else 0.0
+        policy["uses_huber"] = settings.loss == "huber"
+        policy["uses_adam"] = settings.optimizer == "adam"
         policy["weights"] = policy["target_weights"] = weights
         policy["stream"] = new_stream(seed)
         policy["cursor"] = memory.cursor

@@ -17,6 +17,7 @@ from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
 from repertory.kernels.memory import layout
 from repertory.kernels.network import argmax
+from repertory.kernels.q_loss import note_best
 from repertory.kernels.random import below, uniform
 from repertory.kernels.recurrent import (
     BatchOfWindows,
@@ -35,16 +36,9 @@ from repertory.kernels.recurrent import (
 )
 from repertory.kernels.replay import begin, steps_before
 from repertory.kernels.replay_slots import read_observation
-from repertory.learners.dqn import (
-    DQN,
-    Arrays,
-    DQNLearner,
-    make_observe,
-    policy_fields,
-    scratch_fields,
-    temporal_differences,
-)
+from repertory.learners.dqn import DQN, DQNLearner
 from repertory.learners.protocol import LearnerKernels
+from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
 from repertory.learners.spaces import action_count, observation_size
 from repertory.learners.windows import window_outputs
 from repertory.settings import setting
@@ -170,8 +164,13 @@ def compute_gradient(drqn: Arrays) -> None:
     target_made = BatchOfWindows(
         distinct, rows, steps, scratch.places[rows:], scratch.target_starts, scratch.target_forest
     )
+    if policy.double_q:
+        window_forward(policy.weights, shape, target, target_made)
+        note_best(target.outputs, rows, scratch.best_next)
     window_forward(policy.weights, shape, online, made)
     window_forward(policy.target_weights, shape, target, target_made)
+    if not policy.double_q:
+        note_best(target.outputs, rows, scratch.best_next)
     temporal_differences(drqn, online.outputs, target.outputs, way_back.outputs)
     window_backward(policy.weights, shape, online, made, way_back, scratch.gradient)
 
