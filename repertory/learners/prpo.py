@@ -40,10 +40,11 @@ from repertory.kernels.recurrent import (
     window_forward,
     window_gradient,
 )
-from repertory.learners.ppo import (
-    PPO,
+from repertory.kernels.reward_range import note_reward
+from repertory.learners.ppo import PPO, PPOLearner
+from repertory.learners.protocol import LearnerKernels
+from repertory.learners.proximal import (
     Arrays,
-    PPOLearner,
     differentiate_loss,
     estimate_advantages,
     gather_batch,
@@ -51,7 +52,6 @@ from repertory.learners.ppo import (
     policy_fields,
     scratch_fields,
 )
-from repertory.learners.protocol import LearnerKernels
 from repertory.learners.spaces import action_count, observation_size
 from repertory.learners.windows import window_outputs
 from repertory.settings import setting
@@ -317,9 +317,11 @@ def observe(
     """Collect the step; update once enough are collected or the episode is over."""
     policy = prpo.policy[0]
     t = policy.collected
+    note_reward(policy, reward)
     note_observation(prpo, observation)
     for k in range(next_observation.size):
         policy.observations[policy.window + t, k] = next_observation[k]
+    policy.life += 1
     if policy.episode >= policy.random_first_steps:
         policy.actions[t] = action
         policy.rewards[t] = reward
@@ -331,7 +333,6 @@ def observe(
             policy.collected = 0
     else:
         move_on(prpo, 1)
-    policy.life += 1
     policy.episode += 1
 
 
