@@ -33,9 +33,9 @@ class Batch(NamedTuple):
     goes_on: list[bool]
 
 
-def loss(settings: repertory.DQN, batch: Batch, seen_rewards: list[float]) -> torch.Tensor:
-    goal = batch.q.detach().clone()
-    for i, (action, reward) in enumerate(zip(batch.actions, batch.rewards, strict=True)):
+def targets(settings: repertory.DQN, batch: Batch, seen_rewards: list[float]) -> list[float]:
+    found = []
+    for i, reward in enumerate(batch.rewards):
         judge = batch.next_q if settings.double_q else batch.next_target_q
         following = float(batch.next_target_q[i, int(judge[i].argmax())])
         target = reward + (settings.gamma * following if batch.goes_on[i] else 0.0)
@@ -44,7 +44,13 @@ def loss(settings: repertory.DQN, batch: Batch, seen_rewards: list[float]) -> to
             target = float(np.clip(target, low / (1 - settings.gamma), high / (1 - settings.gamma)))
         elif settings.target_bound is not None:
             target = float(np.clip(target, -settings.target_bound, settings.target_bound))
-        goal[i, action] = target
+        found.append(target)
+    return found
+
+
+def loss(settings: repertory.DQN, batch: Batch, seen_rewards: list[float]) -> torch.Tensor:
+    goal = batch.q.detach().clone()
+    goal[torch.arange(len(goal)), batch.actions] = torch.tensor(targets(settings, batch, seen_rewards))
     if settings.loss == "huber":
         return torch.nn.functional.huber_loss(batch.q, goal, delta=settings.huber_delta)
     return torch.nn.functional.mse_loss(batch.q, goal)

@@ -13,6 +13,7 @@ from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
 from repertory.kernels.memory import allocate, fill_settings, layout, shared_scratch
 from repertory.kernels.network import (
+    Matrix,
     NetworkShape,
     activations,
     argmax,
@@ -26,9 +27,10 @@ from repertory.kernels.network import (
 )
 from repertory.kernels.q_loss import note_best
 from repertory.kernels.random import below, new_stream, uniform
-from repertory.kernels.replay import begin
-from repertory.kernels.replay_slots import read_observation, slot_after
-from repertory.kernels.reward_range import UNSEEN
+from repertory.kernels.replay import begin, cursor_between_steps, draw_batch
+from repertory.kernels.replay_slots import HELD, read_observation, slot_after
+from repertory.kernels.reward_range import UNSEEN, largest_return
+from repertory.learners.health import SAMPLE_SIZE, Health, Minibatch, norm, q_health
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
 from repertory.learners.replaying import ReplayingPolicy
@@ -255,3 +257,29 @@ class DQNLearner(ReplayingPolicy):
         probabilities = np.full(q.shape, epsilon / q.shape[1])
         probabilities[np.arange(len(q)), q.argmax(axis=1)] += 1.0 - epsilon
         return probabilities
+
+    def health(self) -> Health:
+        """On experiences drawn as for an update."""
+        bound = largest_return(self.policy, self.settings.gamma) if self.policy["life"] > 0 else np.nan
+        return q_health(self._sample(), {"q_bound": bound, "weight_norm": norm(self.policy["weights"])})
+
+    def _sample(self) -> list[Minibatch]:
+        """Minibatches replayed by a copy of the policy."""
+        if self.policy["cursor"][HELD] == 0:
+            return []
+        arrays = self.arrays._replace(policy=self.arrays.policy.copy())
+        policy, scratch = arrays.policy[0], self.scratch
+        cursor, stream = cursor_between_steps(arrays.replay, policy["cursor"]), new_stream(int(policy["life"]))
+        minibatches = []
+        for _ in range(-(-SAMPLE_SIZE // self.settings.batch_size)):
+            draw_batch(arrays.replay, cursor, stream, scratch["drawn"])
+            outputs, layers = self._replay_drawn(arrays)
+            errors = outputs[np.arange(len(outputs)), scratch["taken"]] - scratch["targets"]
+            minibatches.append(Minibatch(outputs.copy(), errors, layers, scratch["gradient"].copy()))
+        return minibatches
+
+    def _replay_drawn(self, arrays: Arrays) -> tuple[Matrix, tuple[Matrix, ...]]:
+        """Compute the gradient on the experiences `drawn`; what the network came to, and copies of its layers."""
+        compute_gradient(arrays)
+        batch = activations(self.scratch["online"], self.shape, self.settings.batch_size)
+        return batch.outputs, (batch.hidden_1.copy(), batch.hidden_2.copy())

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
 from repertory.kernels.memory import layout
-from repertory.kernels.network import argmax
+from repertory.kernels.network import Matrix, argmax
 from repertory.kernels.q_loss import note_best
 from repertory.kernels.random import below, uniform
 from repertory.kernels.recurrent import (
@@ -28,6 +28,7 @@ from repertory.kernels.recurrent import (
     forest_shape,
     index_distinct,
     initial_recurrent_weights,
+    last_activations,
     recurrent_shape,
     window,
     window_backward,
@@ -242,3 +243,9 @@ class DRQNLearner(DQNLearner):
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action after each window of observations: (windows, steps, features)."""
         return window_outputs(self.policy["weights"], self.shape, observations)
+
+    def _replay_drawn(self, arrays: Arrays) -> tuple[Matrix, tuple[Matrix, ...]]:
+        compute_gradient(arrays)
+        rows, steps = self.settings.batch_size, self.settings.window
+        batch = window(self.scratch["online"], self.shape, rows * (steps + 1), rows, steps)
+        return batch.outputs, last_activations(batch, self.scratch["places"], self.scratch["online_forest"], steps)

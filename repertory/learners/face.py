@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from repertory.kernels.handle import pack
 from repertory.kernels.memory import shared_scratch
+from repertory.learners.health import Health
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.spaces import encoder
 
@@ -87,6 +88,10 @@ class CompiledPolicy:
         """How many updates there have been, and the sum of their losses: squared temporal differences or, for an
         actor-critic, squared errors of the value."""
         return int(self.policy["updates"]), float(self.policy["loss_total"])
+
+    def health(self) -> Health:
+        """How sound the policy is, by the names in `repertory.learners.health`; nothing if it has no values."""
+        return {}
 
     def checked_rows(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         if observations.ndim != 2 or observations.shape[1] != self.inputs:

@@ -15,6 +15,7 @@ from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import kernel
 from repertory.kernels.memory import allocate, fill_settings, layout, shared_scratch
 from repertory.kernels.network import (
+    Matrix,
     NetworkShape,
     activations,
     backward,
@@ -26,8 +27,9 @@ from repertory.kernels.network import (
     new_activations,
 )
 from repertory.kernels.random import below, new_stream
-from repertory.kernels.reward_range import UNSEEN, note_reward
+from repertory.kernels.reward_range import UNSEEN, largest_return, note_reward
 from repertory.learners.face import CompiledPolicy
+from repertory.learners.health import Health, Minibatch, actor_critic_health, norm
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.proximal import (
     Arrays,
@@ -232,9 +234,10 @@ class PPOLearner(CompiledPolicy):
     kernels = LearnerKernels(begin_episode, act, observe)
     state_fields: ClassVar[tuple[str, ...]] = (
         *("weights", "mean", "square", "observations", "actions", "rewards", "stream"),
-        *("collected", "life", "episode", "updates", "loss_total", *UNSEEN),
+        *("collected", "life", "episode", "updates", "loss_total"),
+        *("rollout", "rollout_ended", *UNSEEN),
     )
-    added_fields: ClassVar[Mapping[str, float]] = UNSEEN
+    added_fields: ClassVar[Mapping[str, float]] = {"rollout": 0, "rollout_ended": False, **UNSEEN}
 
     def __init__(
         self, settings: PPO, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
@@ -284,3 +287,41 @@ class PPOLearner(CompiledPolicy):
         logits = self.outputs(observations)[:, :-1].astype(np.float64)
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
         return exponentials / exponentials.sum(axis=1, keepdims=True)
+
+    def health(self) -> Health:
+        """On the steps collected since the last update or, right after one, on its own."""
+        bound = largest_return(self.policy, self.settings.gamma) if self.policy["life"] > 0 else np.nan
+        return actor_critic_health(self._sample(), {"value_bound": bound, "weight_norm": norm(self.policy["weights"])})
+
+    def _sample(self) -> list[Minibatch]:
+        """Those steps as a copy of the policy would learn from them first."""
+        arrays = self.arrays._replace(policy=self.arrays.policy.copy())
+        policy, size = arrays.policy[0], self.settings.batch_size
+        ended = policy["collected"] == 0 and policy["rollout_ended"]
+        self._look_back(policy)
+        steps = int(policy["collected"])
+        if steps == 0:
+            return []
+        self._evaluate(arrays, bool(ended))
+        policy["order"][:steps] = np.arange(steps)
+        minibatches = []
+        for first in range(0, steps, size):
+            rows = min(size, steps - first)
+            outputs, layers = self._differentiate(arrays, first, rows)
+            errors = outputs[:, -1] - policy["targets"][first : first + rows]
+            minibatches.append(Minibatch(outputs.copy(), errors, layers, self.scratch["gradient"].copy()))
+        return minibatches
+
+    def _look_back(self, policy: Any) -> None:
+        """If no step is collected, take the last update's for collected."""
+        if policy["collected"] == 0:
+            policy["collected"] = policy["rollout"]
+
+    def _evaluate(self, arrays: Arrays, ended: bool) -> None:
+        evaluate(arrays, ended)
+
+    def _differentiate(self, arrays: Arrays, first: int, rows: int) -> tuple[Matrix, tuple[Matrix, ...]]:
+        """Compute a minibatch's gradient; what the network came to, and copies of its layers."""
+        compute_gradient(arrays, first, rows)
+        batch = activations(self.scratch["room"], self.shape, self.settings.batch_size)
+        return batch.outputs[:rows], (batch.hidden_1[:rows].copy(), batch.hidden_2[:rows].copy())

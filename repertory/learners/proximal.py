@@ -36,9 +36,12 @@ class Arrays(NamedTuple):
 
 
 def policy_fields(weights: int, n_steps: int) -> list[Field]:
-    """What a policy holds whatever its network."""
+    """What a policy holds whatever its network.
+
+    `rollout` is the number of steps of the last update, as long as they still stand where they were collected.
+    """
     per_step = ("rewards", "old", "advantages", "targets")
-    counts = ("collected", "life", "episode", "updates")
+    counts = ("collected", "life", "episode", "updates", "rollout")
     whole = ("n_steps", "batch_size", "n_epochs", "random_first_steps", "annealing")
     real = ("learning_rate", "gamma", "gae_lambda", "max_norm", "adam_beta_1", "adam_beta_2", "adam_eps", "value_clip")
     precise = ("clip_range", "vf_coef", "ent_coef", "probability_floor", "loss_total", "largest_kl")
@@ -54,7 +57,7 @@ def policy_fields(weights: int, n_steps: int) -> list[Field]:
         *((name, np.float32, ()) for name in real),
         *REWARD_RANGE,
         *((name, np.float64, ()) for name in precise),
-        *((name, np.bool_, ()) for name in choices),
+        *((name, np.bool_, ()) for name in (*choices, "rollout_ended")),
     ]
 
 
@@ -84,6 +87,7 @@ def make_update(
         """
         policy, scratch = ppo.policy[0], ppo.scratch[0]
         steps = policy.collected
+        policy.rollout, policy.rollout_ended = steps, ended
         rate = policy.learning_rate
         if policy.annealing > 0:
             rate = np.float32(rate * max(1.0 - policy.life / policy.annealing, 0.0))

@@ -32,6 +32,7 @@ from repertory.kernels.recurrent import (
     forest_shape,
     index_distinct,
     initial_recurrent_weights,
+    last_activations,
     recurrent_matrices,
     recurrent_shape,
     rows_view,
@@ -204,6 +205,7 @@ def advance_windows(prpo: Arrays, shape: RecurrentShape, row: int) -> None:
 def note_observation(prpo: Arrays, observation: NDArray[np.float32]) -> None:
     """Write down the observation of the step to be collected; what was found with another one is void."""
     policy = prpo.policy[0]
+    policy.rollout = 0
     here = policy.window - 1 + policy.collected
     for k in range(observation.size):
         if policy.observations[here, k] != observation[k]:
@@ -378,3 +380,19 @@ class PRPOLearner(PPOLearner):
     def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of the actions and, last, the value, after each window: (windows, steps, features)."""
         return window_outputs(self.policy["weights"], self.shape, observations)
+
+    def _look_back(self, policy: Any) -> None:
+        """The observations from before the last update's steps are gone: windows begin at the first of those."""
+        if policy["collected"] == 0:
+            policy["before"] = 0
+        policy["judged"] = 0
+        super()._look_back(policy)
+
+    def _evaluate(self, arrays: Arrays, ended: bool) -> None:
+        evaluate(arrays, ended)
+
+    def _differentiate(self, arrays: Arrays, first: int, rows: int) -> tuple[Matrix, tuple[Matrix, ...]]:
+        compute_gradient(arrays, first, rows)
+        steps, scratch = self.settings.window, self.scratch
+        batch = window(scratch["room"], self.shape, int(scratch["distinct_count"]), rows, steps)
+        return batch.outputs, last_activations(batch, scratch["places"], scratch["forest"], steps)
