@@ -147,29 +147,16 @@ def _shown(value: Any) -> str:
 
 
 def _range_text(kinds: set[type], limits: Mapping[str, Any]) -> str:
-    if limits.get("choices") is not None:
-        text = " or ".join(repr(choice) for choice in limits["choices"])
-    else:
-        words = {
-            bool: "true or false",
-            int: "a whole number",
-            float: "a number",
-            str: "a text",
-            tuple: "a list",
-        }
-        text = " or ".join(word for kind, word in words.items() if kind in kinds)
-        bounds = []
-        if limits.get("above") is not None:
-            bounds.append(f"above {limits['above']:g}")
-        if limits.get("at_least") is not None:
-            bounds.append(f"at least {limits['at_least']:g}")
-        if limits.get("at_most") is not None:
-            bounds.append(f"at most {limits['at_most']:g}")
-        if limits.get("below") is not None:
-            bounds.append(f"below {limits['below']:g}")
-        text = " ".join([text, " and ".join(bounds)]).strip()
-        if tuple in kinds:
-            text = f"a list of numbers {' and '.join(bounds)}".strip()
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", tuple: "a list of numbers"}
+    bounds = [
+        f"{word} {limits[limit]:g}"
+        for limit, word in (("above", "above"), ("at_least", "at least"), ("at_most", "at most"), ("below", "below"))
+        if limits.get(limit) is not None
+    ]
+    plain = [word for kind, word in words.items() if kind in kinds and not (kind is str and limits.get("choices"))]
+    texts = [" ".join([" or ".join(plain), " and ".join(bounds)]).strip()] if plain else []
+    texts += [repr(choice) for choice in limits.get("choices") or ()]
+    text = " or ".join(texts)
     return f"{text}, or none" if types.NoneType in kinds else text
 
 

@@ -17,6 +17,8 @@ from repertory.kernels.random import new_stream
 from repertory.kernels.replay import draw
 from repertory.kernels.replay_slots import action_at, ending_at, slot_after
 from repertory.learners.dqn import DQNLearner, compute_gradient
+from repertory.learners.face import memory_of
+from tests.q_twin import ADAM, EVERYTHING, OPTIONS, Batch, assert_option_matters, loss
 
 SPACES = (gymnasium.spaces.Box(-1.0, 1.0, (4,)), gymnasium.spaces.Discrete(2))
 
@@ -42,10 +44,12 @@ def torch_q(parts: list[torch.Tensor], observations: np.ndarray) -> torch.Tensor
     return torch.relu(torch.relu(torch.tensor(observations.copy()) @ w1 + b1) @ w2 + b2) @ w3.T + b3
 
 
-def test_gradient_equals_torch(rng: np.random.Generator) -> None:
-    learner = lived(rng)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_gradient_equals_torch(options: dict, rng: np.random.Generator) -> None:
+    learner = lived(rng, **options)
     policy, scratch, replay = learner.policy, learner.scratch, learner.arrays.replay
     policy["target_weights"] += rng.normal(size=policy["weights"].size).astype(np.float32) * 0.1
+    policy["target_weights"][-2:] += 10.0  # more, with some rewards, than a return can be
     stream = new_stream(9)
     for i in range(10):
         scratch["drawn"][i] = draw(replay, policy["cursor"], stream)
@@ -55,18 +59,56 @@ def test_gradient_equals_torch(rng: np.random.Generator) -> None:
     there = replay.slots[[slot_after(replay, policy["cursor"], slot) for slot in scratch["drawn"]]]
     endings = np.array([ending_at(replay, slot) for slot in scratch["drawn"]])
     online, target = torch_network(policy["weights"], learner), torch_network(policy["target_weights"], learner)
-    q = torch_q(online, here["observation"])
-    with torch.no_grad():
-        best = torch_q(target, there["observation"]).max(dim=1).values
-        goes_on = torch.tensor(endings != 1, dtype=torch.float32)
-        goal = q.clone()
-        for i, action in enumerate(action_at(replay, slot) for slot in scratch["drawn"]):
-            goal[i, action] = float(here["reward"][i]) + 0.99 * goes_on[i] * best[i]
-    torch.nn.functional.mse_loss(q, goal).backward()
+    batch = Batch(
+        torch_q(online, here["observation"]),
+        torch_q(online, there["observation"]).detach(),
+        torch_q(target, there["observation"]).detach(),
+        [int(action_at(replay, slot)) for slot in scratch["drawn"]],
+        here["reward"].tolist(),
+        (endings != 1).tolist(),
+    )
+    seen = replay.slots["reward"][:400].tolist()
+    total = loss(learner.settings, batch, seen)
+    total.backward()
     assert set(endings) >= {0, 1}  # both kinds of target are under test
+    assert_option_matters(learner.settings, batch, seen)
+    assert policy["loss_total"] == pytest.approx(total.item(), rel=1e-5)
     for ours, theirs in zip(matrices(scratch["gradient"], learner.shape), online, strict=True):
         assert theirs.grad is not None
         np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_adam_steps_equal_torch_and_need_no_more_memory(rng: np.random.Generator) -> None:
+    learner = repertory.DQN(learning_starts=20, train_freq=1, **ADAM)(*SPACES, seed=1)
+    theirs = torch.tensor(learner.policy["weights"].copy(), requires_grad=True)
+    optimiser = torch.optim.Adam([theirs], lr=0.003)
+    for _ in range(120):
+        observation, following = rng.normal(size=(2, 4)).astype(np.float32)
+        learner.observe(observation, int(rng.integers(2)), float(rng.normal()), following, False, False)
+        if learner.policy["updates"] > 0:
+            theirs.grad = torch.tensor(learner.scratch["gradient"].copy())
+            assert theirs.grad.abs().max() == learner.policy["max_grad_value"]  # the clip is under test
+            optimiser.step()
+    assert learner.policy["updates"] == 101
+    np.testing.assert_allclose(learner.policy["weights"], theirs.detach().numpy(), rtol=1e-4, atol=1e-6)
+    assert memory_of(learner) == memory_of(repertory.DQN()(*SPACES, seed=1))
+
+
+def test_a_soft_copy_moves_the_target_a_part_of_the_way() -> None:
+    settings = {"learning_starts": 100, "target_update_interval": 50, "tau": 0.25}
+    before = lived(np.random.default_rng(1), 149, **settings).policy
+    after = lived(np.random.default_rng(1), 150, **settings).policy
+    expected = 0.75 * before["target_weights"] + 0.25 * after["weights"]
+    assert not np.array_equal(before["target_weights"], after["weights"])
+    np.testing.assert_allclose(after["target_weights"], expected, rtol=1e-5, atol=1e-7)
+
+
+def test_the_range_of_rewards_seen_has_0_in_it() -> None:
+    for rewards, low, high in (([], 0, 0), ([1, 1], 0, 1), ([-3, -1], -3, 0), ([-2, 5, 1], -2, 5)):
+        learner = repertory.DQN()(*SPACES, seed=1)
+        for reward in rewards:
+            learner.observe(np.zeros(4, np.float32), 0, float(reward), np.zeros(4, np.float32), False, False)
+        assert (learner.policy["reward_low"], learner.policy["reward_high"]) == (low, high)
 
 
 def test_counters_run_on_the_policys_own_steps() -> None:
@@ -108,8 +150,9 @@ def test_action_probabilities(rng: np.random.Generator) -> None:
     assert (probabilities.argmax(axis=1) == learner.q_values(observations).argmax(axis=1)).all()
 
 
-def test_a_restored_learner_goes_on_to_the_bit(rng: np.random.Generator) -> None:
-    settings = {"learning_starts": 50, "buffer_size": 300}
+@pytest.mark.parametrize("options", [{}, {**EVERYTHING, **ADAM, "tau": 0.1, "target_update_interval": 3}], ids=str)
+def test_a_restored_learner_goes_on_to_the_bit(options: dict, rng: np.random.Generator) -> None:
+    settings = {"learning_starts": 50, "buffer_size": 300, **options}
     learner = lived(rng, 400, **settings)
     twin = repertory.DQN(**settings)(*SPACES, seed=77)
     twin.load_state_dict(learner.state_dict())
@@ -129,6 +172,19 @@ def test_a_state_of_other_settings_is_refused_or_leaves_settings_alone(rng: np.r
     other = repertory.DQN(buffer_size=300, gamma=0.5, batch_size=5)(*SPACES, 1)
     other.load_state_dict(small.state_dict())
     assert (other.policy["gamma"], other.policy["batch_size"]) == (np.float32(0.5), 5)
+
+
+def test_a_state_saved_before_rewards_were_looked_at_is_taken_and_others_are_not(rng: np.random.Generator) -> None:
+    settings = {"learning_starts": 50, "buffer_size": 300}
+    learner, other = lived(rng, 200, **settings), lived(rng, 300, **settings)
+    state = learner.state_dict()
+    old = {name: array for name, array in state.items() if name not in ("reward_low", "reward_high")}
+    other.load_state_dict(old)
+    assert (other.policy["reward_low"], other.policy["reward_high"]) == (0.0, 0.0)
+    assert np.array_equal(other.policy["weights"], learner.policy["weights"])
+    for bad in ({**old, "reward_mean": np.zeros(())}, {name: old[name] for name in old if name != "updates"}):
+        with pytest.raises(ValueError, match="where this learner needs"):
+            other.load_state_dict(bad)
 
 
 def test_a_copy_goes_on_by_itself(rng: np.random.Generator) -> None:
@@ -174,6 +230,12 @@ def test_an_episode_left_without_an_end_does_not_run_into_the_next() -> None:
         ("timeout_bootstraps", 1, "true or false"),
         ("memory", "lifo", "'fifo' or 'finished-episodes' or 'distribution-matching' or 'task-matching'"),
         ("protected", 100, "0, unless memory='distribution-matching'"),
+        ("tau", 0.0, "a number above 0 and at most 1"),
+        ("target_bound", -1.0, "a number above 0 or 'rewards', or none"),
+        ("target_bound", "returns", "a number above 0 or 'rewards', or none"),
+        ("target_bound", True, "a number above 0 or 'rewards', or none"),
+        ("optimizer", "sgd", "'adadelta' or 'adam'"),
+        ("huber_delta", 0.0, "a number above 0"),
     ],
 )
 def test_bad_settings_name_the_field_and_the_range(field: str, value: object, valid: str) -> None:
@@ -188,6 +250,13 @@ def test_memories_and_samplings_that_do_not_fit_are_refused() -> None:
         repertory.DQN(memory="distribution-matching", sampling="episodes")
     with pytest.raises(repertory.UsageError, match=r"DQN.protected is 400000; valid: below buffer_size"):
         repertory.DQN(memory="distribution-matching", protected=400_000)
+
+
+def test_a_bound_from_rewards_needs_a_discount_and_all_kinds_can_be_written_as_text() -> None:
+    with pytest.raises(repertory.UsageError, match=r"target_bound is 'rewards'; valid with gamma=1.*: a number"):
+        repertory.DQN(target_bound="rewards", gamma=1.0)
+    for text, value in (("none", None), ("rewards", "rewards"), ("100", 100.0)):
+        assert repertory.DQN(target_bound=7.0).replace_from_text({"target_bound": text}).target_bound == value
 
 
 def test_spaces_it_cannot_take_are_refused() -> None:

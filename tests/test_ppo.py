@@ -9,11 +9,12 @@ import torch
 
 import repertory
 from repertory.episode import EpisodePlayer
-from repertory.kernels.actor_critic import policy_weights_own, policy_weights_pairwise
+from repertory.kernels.actor_critic import approximate_kl, normalise, policy_weights_own, policy_weights_pairwise
 from repertory.kernels.advantage import discounted_returns, generalised_advantages
 from repertory.kernels.network import matrices
 from repertory.kernels.optimisers import adam, clip_norm
 from repertory.learners.ppo import PPOLearner, compute_gradient, evaluate
+from tests.ppo_twin import OPTIONS, assert_clips_matter, loss
 
 SPACES = (gymnasium.spaces.Box(-1.0, 1.0, (4,)), gymnasium.spaces.Discrete(3))
 
@@ -30,10 +31,10 @@ def collected(rng: np.random.Generator, steps: int, **settings: object) -> PPOLe
     return learner
 
 
-def torch_outputs(parts: list[torch.Tensor], observations: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+def torch_outputs(parts: list[torch.Tensor], observations: np.ndarray) -> torch.Tensor:
+    """Logits and, last, the value."""
     w1, b1, w2, b2, w3, b3 = parts
-    outputs = torch.relu(torch.relu(torch.tensor(observations) @ w1 + b1) @ w2 + b2) @ w3.T + b3
-    return torch.log_softmax(outputs[:, :-1], dim=1), outputs[:, -1]
+    return torch.relu(torch.relu(torch.tensor(observations) @ w1 + b1) @ w2 + b2) @ w3.T + b3
 
 
 def torch_parts(learner: PPOLearner) -> list[torch.Tensor]:
@@ -42,32 +43,82 @@ def torch_parts(learner: PPOLearner) -> list[torch.Tensor]:
     ]
 
 
-@pytest.mark.parametrize("ratio", ["own", "pairwise"])
-def test_gradient_equals_torch(ratio: str, rng: np.random.Generator) -> None:
-    steps, clip = 30, 0.1
-    learner = collected(rng, steps, ratio=ratio, batch_size=34)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_gradient_equals_torch(options: dict, rng: np.random.Generator) -> None:
+    steps = 30
+    learner = collected(rng, steps, batch_size=34, **options)
     policy = learner.policy
     evaluate(learner.arrays, False)
     policy["weights"] += 0.05 * rng.normal(size=policy["weights"].size).astype(np.float32)  # some ratios leave the clip
     policy["order"][:steps] = rng.permutation(steps)
     compute_gradient(learner.arrays, 0, steps)
 
-    parts = torch_parts(learner)
-    log_pi, values = torch_outputs(parts, policy["observations"][:steps])
-    log_taken = log_pi[torch.arange(steps), torch.tensor(policy["actions"][:steps])]
-    advantage = torch.tensor(policy["advantages"][:steps])
-    if ratio == "own":
-        rho = log_taken.exp() / torch.tensor(policy["old"][:steps])
-    else:
-        rho = torch.exp(log_taken[None, :] - log_taken.detach()[:, None])
-    surrogate = torch.minimum(advantage * rho, advantage * rho.clamp(1 - clip, 1 + clip)).mean()
-    entropy = -(log_pi.exp() * log_pi).sum(dim=1).mean()
-    value_loss = ((values - torch.tensor(policy["targets"][:steps])) ** 2).mean()
-    (-surrogate + value_loss - 0.01 * entropy).backward()
-    assert ((rho < 1 - clip) | (rho > 1 + clip)).any()  # the clip is under test
+    chosen, parts = policy["order"][:steps], torch_parts(learner)
+    outputs = torch_outputs(parts, policy["observations"][chosen])
+    loss(learner.settings, policy, chosen, outputs).backward()
+    assert_clips_matter(learner.settings, policy, chosen, outputs)
     for ours, theirs in zip(matrices(learner.scratch["gradient"], learner.shape), parts, strict=True):
         assert theirs.grad is not None
         np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-4, atol=2e-6)
+
+
+def test_normalised_advantages_have_mean_0_and_deviation_1_but_one_alone_stays(rng: np.random.Generator) -> None:
+    numbers = rng.normal(3.0, 5.0, size=9).astype(np.float32)
+    expected = (numbers[:7] - numbers[:7].mean()) / numbers[:7].std(ddof=1)
+    normalise(numbers, 7)
+    np.testing.assert_allclose(numbers[:7], expected, rtol=1e-5)
+    single, equal = np.array([4.0], np.float32), np.full(5, 4.0, np.float32)
+    normalise(single, 1)
+    normalise(equal, 5)
+    assert single.tolist() == [4.0]
+    assert equal.tolist() == [0.0] * 5
+
+
+def test_the_estimated_kl_is_0_for_the_same_policy_and_converges_to_the_definition(rng: np.random.Generator) -> None:
+    old, new = np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.3, 0.1])
+    taken = rng.choice(3, size=200_000, p=old)
+    before, after = old[taken].astype(np.float32), new[taken].astype(np.float32)
+    assert approximate_kl(before, before, before.size) == 0.0
+    assert approximate_kl(after, before, before.size) == pytest.approx((old * np.log(old / new)).sum(), rel=0.02)
+
+
+def test_an_update_stops_before_the_step_that_finds_the_policy_too_far(rng: np.random.Generator) -> None:
+    """Up to there it is the same update; what is too far is 1.5 times the target, as in Stable-Baselines3."""
+    observations, rewards = rng.normal(size=(101, 4)).astype(np.float32), rng.normal(size=100)
+    actions = rng.integers(3, size=100)
+
+    def update(n_epochs: int, target_kl: float | None) -> PPOLearner:
+        learner = repertory.PPO(n_steps=100, batch_size=100, n_epochs=n_epochs, target_kl=target_kl)(*SPACES, seed=1)
+        learner.begin_episode()
+        for t in range(100):
+            learner.observe(observations[t], int(actions[t]), float(rewards[t]), observations[t + 1], False, False)
+        return learner
+
+    def moved(learner: PPOLearner) -> float:
+        new = learner.action_probabilities(observations[:100])[np.arange(100), actions]
+        ratio = new / learner.policy["old"][:100]
+        return float((ratio - 1 - np.log(ratio)).mean())
+
+    distances = [moved(update(n, None)) for n in range(1, 6)]
+    assert distances == sorted(distances)
+    stopped = update(20, target_kl=(distances[2] + distances[3]) / 2 / 1.5)
+    assert stopped.policy["updates"] == 4  # the fourth step brings it too far, which the fifth finds
+    assert np.array_equal(stopped.policy["weights"], update(4, None).policy["weights"])
+
+
+def test_the_step_size_falls_in_a_straight_line_to_0() -> None:
+    """The first step of Adam is as long as its rate in every weight that has a gradient."""
+
+    def first_step(life: int) -> float:
+        learner = collected(np.random.default_rng(3), 39, n_steps=40, batch_size=40, n_epochs=1, anneal_steps=1000)
+        before = learner.policy["weights"].copy()
+        learner.policy["life"] = life - 1
+        learner.observe(np.zeros(4, np.float32), 0, 1.0, np.zeros(4, np.float32), False, False)
+        return float(np.abs(learner.policy["weights"] - before).max())
+
+    assert first_step(250) == pytest.approx(0.00025 * 0.75, rel=1e-3)
+    assert first_step(999) == pytest.approx(0.00025 * 0.001, rel=0.1)
+    assert first_step(1000) == first_step(5000) == 0.0
 
 
 @pytest.mark.parametrize("weights_of", [policy_weights_own, policy_weights_pairwise])
@@ -204,6 +255,10 @@ def test_actions_follow_the_probabilities(rng: np.random.Generator) -> None:
         ("ratio", "theirs"),
         ("max_grad_norm", 0.0),
         ("adam_beta_2", 1.0),
+        ("clip_range_vf", 0.0),
+        ("target_kl", -0.1),
+        ("anneal_steps", 0),
+        ("normalize_advantage", 1),
     ],
 )
 def test_bad_settings_name_the_field(field: str, value: object) -> None:

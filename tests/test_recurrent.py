@@ -35,6 +35,10 @@ from repertory.kernels.recurrent import (
 from repertory.learners import drqn, prpo
 from repertory.learners.face import memory_of
 from repertory.learners.random import RandomLearner
+from tests.ppo_twin import OPTIONS as PPO_OPTIONS
+from tests.ppo_twin import assert_clips_matter
+from tests.ppo_twin import loss as ppo_loss
+from tests.q_twin import ADAM, EVERYTHING, OPTIONS, Batch, assert_option_matters, loss
 
 SPACES = (TwoValued(0.0, 1.0, 11, whole_rewards=True), gymnasium.spaces.Discrete(5))
 
@@ -156,7 +160,12 @@ def live(learner, episodes: list[int], rng: np.random.Generator, ends: bool = Tr
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"memory": "finished-episodes", "sampling": "episodes"}, {"sampling": "episodes", "full_windows": True}],
+    [
+        {"memory": "finished-episodes", "sampling": "episodes"},
+        {"sampling": "episodes", "full_windows": True},
+        *OPTIONS,
+    ],
+    ids=str,
 )
 def test_drqn_replays_windows_that_never_cross_an_episode_and_its_gradient_equals_torch(
     settings: dict, rng: np.random.Generator
@@ -166,6 +175,8 @@ def test_drqn_replays_windows_that_never_cross_an_episode_and_its_gradient_equal
     steps = {experience_key(episode[t]): (episode, t) for episode in told for t in range(len(episode))}
     policy, replay = learner.policy, learner.arrays.replay
     policy["target_weights"] += 0.05 * rng.normal(size=policy["weights"].size).astype(np.float32)
+    policy["target_weights"][-5:] += 3.0  # more, with some rewards, than a return can be
+    seen_rewards = [step[2] for episode in told for step in episode]
     seen_lengths = set()
     for _ in range(20):
         learner.scratch["drawn"][:] = [drqn_draw(learner) for _ in range(10)]
@@ -182,13 +193,9 @@ def test_drqn_replays_windows_that_never_cross_an_episode_and_its_gradient_equal
             seen_lengths.add(len(past))
             assert not (settings.get("full_windows") and len(episode) >= 15 and len(past) < 15)
         twin, target = TorchTwin(policy["weights"], learner.shape), TorchTwin(policy["target_weights"], learner.shape)
-        q = twin(online)
-        with torch.no_grad():
-            best = target(following).max(dim=1).values
-            goal = q.clone()
-            for i in range(10):
-                goal[i, actions[i]] = rewards[i] + 0.99 * goes_on[i] * best[i]
-        torch.nn.functional.mse_loss(q, goal).backward()
+        batch = Batch(twin(online), twin(following).detach(), target(following).detach(), actions, rewards, goes_on)
+        loss(learner.settings, batch, seen_rewards).backward()
+        assert_option_matters(learner.settings, batch, seen_rewards)
         assert_gradients_equal(learner.scratch["gradient"], learner.shape, twin)
     assert len(seen_lengths) > 2 or settings.get("full_windows")
     assert 15 in seen_lengths
@@ -268,10 +275,11 @@ def test_prpo_learns_the_same_whether_or_not_it_acted(rng: np.random.Generator) 
     assert np.array_equal(acting.policy["weights"], watching.policy["weights"])
 
 
-def test_prpo_gradient_equals_torch(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("options", PPO_OPTIONS, ids=str)
+def test_prpo_gradient_equals_torch(options: dict, rng: np.random.Generator) -> None:
     """On steps whose windows reach back before the rollout, into burn-in, and to the start of the episode."""
     for first_steps, episode in ((5, 25), (15, 114), (15, 180)):
-        settings = repertory.PRPO(random_first_steps=first_steps, n_steps=100)
+        settings = repertory.PRPO(random_first_steps=first_steps, n_steps=100, **options)
         learner = settings(*SPACES, seed=1)
         told = live(learner, [33, episode], rng, ends=False)[-1]
         policy = learner.policy
@@ -280,30 +288,35 @@ def test_prpo_gradient_equals_torch(rng: np.random.Generator) -> None:
         prpo.evaluate(learner.arrays, False)
         rows = min(34, collected)
         policy["order"][:collected] = rng.permutation(collected)
-        prpo.compute_gradient(learner.arrays, 0, rows)
-
-        first = episode - collected
-        chosen = policy["order"][:rows]
+        chosen, first = policy["order"][:rows], episode - collected
         windows = [np.stack([s[0] for s in told[max(0, first + t - 14) : first + t + 1]]) for t in chosen]
+        values = TorchTwin(policy["weights"], learner.shape)(windows)[:, -1]
+        np.testing.assert_allclose(policy["values"][chosen], values.detach().numpy(), rtol=1e-4, atol=1e-5)
+        assert policy["actions"][chosen].tolist() == [told[first + t][1] for t in chosen]
+
+        policy["weights"] += 0.05 * rng.normal(size=policy["weights"].size).astype(np.float32)  # past the clips
+        prpo.compute_gradient(learner.arrays, 0, rows)
         twin = TorchTwin(policy["weights"], learner.shape)
         outputs = twin(windows)
-        log_pi, values = torch.log_softmax(outputs[:, :-1], dim=1), outputs[:, -1]
-        taken = torch.tensor([told[first + t][1] for t in chosen])
-        log_taken = log_pi[torch.arange(rows), taken]
-        advantage = torch.tensor(policy["advantages"][chosen])
-        ratio = torch.exp(log_taken - log_taken.detach())
-        entropy = -(log_pi.exp() * log_pi).sum(dim=1).mean()
-        value_loss = ((values - torch.tensor(policy["targets"][chosen])) ** 2).mean()
-        (-(ratio * advantage).mean() + value_loss - 0.01 * entropy).backward()
-        np.testing.assert_allclose(policy["values"][chosen], values.detach().numpy(), rtol=1e-4, atol=1e-5)
+        ppo_loss(settings, policy, chosen, outputs).backward()
+        assert_clips_matter(settings, policy, chosen, outputs)
         assert_gradients_equal(learner.scratch["gradient"], learner.shape, twin)
 
 
-@pytest.mark.parametrize("settings_class", [repertory.DRQN, repertory.PRPO])
-def test_a_restored_learner_goes_on_to_the_bit(settings_class, rng: np.random.Generator) -> None:
-    settings = settings_class(
-        **({"learning_starts": 50, "buffer_size": 300} if settings_class is repertory.DRQN else {})
-    )
+SMALL = {"learning_starts": 50, "buffer_size": 300}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        repertory.DRQN(**SMALL),
+        repertory.DRQN(**SMALL, **EVERYTHING, **ADAM, tau=0.1, target_update_interval=3),
+        repertory.PRPO(),
+        repertory.PRPO(normalize_advantage=True, clip_range_vf=0.2, target_kl=0.01, anneal_steps=150),
+    ],
+    ids=["drqn", "drqn with all options", "prpo", "prpo with all options"],
+)
+def test_a_restored_learner_goes_on_to_the_bit(settings, rng: np.random.Generator) -> None:
     learner, twin = settings(*SPACES, seed=1), settings(*SPACES, seed=2)
     live(learner, [30, 47], rng, ends=False)
     live(twin, [33, 70], rng, ends=False)

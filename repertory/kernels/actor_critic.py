@@ -120,3 +120,49 @@ def loss_gradient(
             spread = entropy_coef / rows * p * (math.log(max(p, np.float32(SMALLEST))) + entropy)
             gradient[t, a] = towards + spread
         gradient[t, actions] = 2.0 * value_coef / rows * (outputs[t, actions] - targets[t])
+
+
+@kernel
+def hold_clipped_values(
+    outputs: Matrix, old_values: Vector, targets: Vector, rows: int, limit: np.float32, gradient: Matrix
+) -> None:
+    """No gradient in values that have moved further than `limit` from the old ones, and not away from the target.
+
+    The value loss is then mean max((V - R)^2, (V_old + clip(V - V_old, +-limit) - R)^2), as in OpenAI's Baselines and
+    CleanRL; Stable-Baselines3 takes the second term alone.
+    """
+    values = outputs.shape[1] - 1
+    for t in range(rows):
+        moved = outputs[t, values] - old_values[t]
+        clipped = old_values[t] + min(max(moved, -limit), limit)
+        if abs(moved) > limit and (clipped - targets[t]) ** 2 > (outputs[t, values] - targets[t]) ** 2:
+            gradient[t, values] = np.float32(0.0)
+
+
+@kernel
+def normalise(numbers: Vector, count: int) -> None:
+    """(x - mean) / (standard deviation + 1e-8) as in Stable-Baselines3: over n - 1, and one alone stays as it is."""
+    if count < 2:
+        return
+    mean, square = 0.0, 0.0
+    for i in range(count):
+        mean += numbers[i]
+    mean /= count
+    for i in range(count):
+        square += (numbers[i] - mean) ** 2
+    deviation = math.sqrt(square / (count - 1)) + 1e-8
+    for i in range(count):
+        numbers[i] = (numbers[i] - mean) / deviation
+
+
+@kernel
+def approximate_kl(probabilities: Vector, old: Vector, rows: int) -> float:
+    """Mean of (rho - 1) - log rho, rho = pi(a_t) / pi_old(a_t): an estimate of KL(pi_old, pi) that is never negative.
+
+    Both are of the actions taken; of PPO's implementations, Stable-Baselines3 and CleanRL use this one.
+    """
+    total = 0.0
+    for t in range(rows):
+        ratio = max(np.float64(probabilities[t]), SMALLEST) / max(np.float64(old[t]), SMALLEST)
+        total += ratio - 1.0 - math.log(ratio)
+    return total / rows

@@ -78,3 +78,17 @@ def clip_norm(gradient: Vector, limit: np.float32) -> None:
         scale = limit / (norm + np.float32(1e-6))
         for i in range(gradient.size):
             gradient[i] *= scale
+
+
+@kernel
+def clip_values(gradient: Vector, limit: np.float32) -> None:
+    """Clip each element of the gradient to +-limit, as PyTorch's `clip_grad_value_` does."""
+    for i in range(gradient.size):
+        gradient[i] = min(max(gradient[i], -limit), limit)
+
+
+@kernel
+def move_towards(target: Vector, weights: Vector, share: np.float32) -> None:
+    """target <- (1 - share) target + share weights (Polyak averaging)."""
+    for i in range(target.size):
+        target[i] = (_ONE - share) * target[i] + share * weights[i]

@@ -100,6 +100,15 @@ def recurrent_rows(forest: NDArray[np.int64], steps: int) -> int:
     return int(forest[_FIRST, steps] - forest[_FIRST, 1])
 
 
+def last_activations(
+    batch: Window, places: NDArray[np.int64], forest: NDArray[np.int64], steps: int
+) -> tuple[Matrix, Matrix]:
+    """Copies of both hidden layers at the last step of each window, from a planted forest."""
+    rows = len(batch.outputs)
+    first = forest[_FIRST, steps - 1]
+    return batch.dense[places[(steps - 1) * rows : steps * rows]], batch.hidden[first : first + rows].copy()
+
+
 def count_recurrent_weights(shape: RecurrentShape) -> int:
     n0, n1, u, n3 = shape
     return n0 * n1 + n1 + n1 * 4 * u + u * 4 * u + 4 * u + u * n3 + n3

@@ -174,6 +174,16 @@ def held(cursor: NDArray[np.int64]) -> int:
     return cursor[HELD]
 
 
+def cursor_between_steps(replay: Replay, cursor: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A copy to draw with at any time: an episode that has begun, but has no step yet, is not to be drawn."""
+    cursor = cursor.copy()
+    if cursor[KIND] == FIFO and cursor[SAMPLING] == EPISODES and cursor[EPISODE_COUNT] > 0:
+        table = cursor[CAPACITY] + 1
+        last = (cursor[FIRST_EPISODE] + cursor[EPISODE_COUNT] - 1) % table
+        cursor[EPISODE_COUNT] -= replay.places[table + last] == 0
+    return cursor
+
+
 @kernel
 def draw_batch(replay: Replay, cursor: NDArray[np.int64], stream: Stream, drawn: NDArray[np.int64]) -> None:
     """The slots of as many experiences as `drawn` has room for."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.domains.spaces import TwoValued
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
-from repertory.kernels.handle import pack
-from repertory.kernels.memory import Field, allocate, fill_settings, layout, shared_scratch
+from repertory.kernels.memory import allocate, fill_settings, layout, shared_scratch
 from repertory.kernels.network import (
     Matrix,
     NetworkShape,
@@ -28,28 +25,15 @@ from repertory.kernels.network import (
     network_shape,
     new_activations,
 )
-from repertory.kernels.optimisers import adadelta
+from repertory.kernels.q_loss import note_best
 from repertory.kernels.random import below, new_stream, uniform
-from repertory.kernels.replay import MemoryPlan, begin, draw_batch, held, new_cursor, new_replay, store
-from repertory.kernels.replay_slots import (
-    CURSOR_SIZE,
-    CUT_OFF,
-    EPISODES,
-    EXPERIENCES,
-    FIFO,
-    FINISHED_EPISODES,
-    FIXED_IN_CURSOR,
-    MATCHING,
-    TERMINATED,
-    WENT_ON,
-    Replay,
-    action_at,
-    ending_at,
-    read_observation,
-    slot_after,
-)
-from repertory.learners.face import CompiledPolicy, restore
+from repertory.kernels.replay import begin, cursor_between_steps, draw_batch
+from repertory.kernels.replay_slots import HELD, read_observation, slot_after
+from repertory.kernels.reward_range import UNSEEN, largest_return
+from repertory.learners.health import SAMPLE_SIZE, Health, Minibatch, norm, q_health
 from repertory.learners.protocol import LearnerKernels
+from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
+from repertory.learners.replaying import ReplayingPolicy
 from repertory.learners.spaces import action_count, observation_size, value_range
 from repertory.settings import Settings, setting
 
@@ -63,17 +47,44 @@ class DQN(Settings):
     All counts are of the policy's own steps.
     """
 
-    learning_rate: float = setting(0.1, "AdaDelta's step size.", above=0)
+    learning_rate: float = setting(
+        0.1, "The optimizer's step size; for Adam, 0.0001 to 0.001 are the usual ones.", above=0
+    )
     buffer_size: int = setting(400_000, "Experiences kept for replay, per policy.", at_least=1)
     learning_starts: int = setting(50_000, "Steps before the first update.", at_least=0)
     batch_size: int = setting(10, "Experiences replayed in an update.", at_least=1)
     train_freq: int = setting(4, "Steps from one update to the next.", at_least=1)
     target_update_interval: int = setting(10_000, "Steps between copies to the target network.", at_least=1)
+    tau: float = setting(
+        1.0,
+        "How far a copy moves the target network: 1 replaces it; soft updates take 0.005, say, with an interval as "
+        "short as train_freq.",
+        above=0,
+        at_most=1,
+    )
+    target_bound: float | str | None = setting(
+        None,
+        "The target, reward + gamma max Q, is clipped to +- this; or to the returns that the rewards seen so far and "
+        "gamma allow.",
+        above=0,
+        choices=("rewards",),
+    )
+    double_q: bool = setting(
+        False, "Whether the target takes the value of the action that the network itself, not its target, finds best."
+    )
+    loss: str = setting(
+        "squared", "Of the temporal difference: its square, or Huber's loss.", choices=("squared", "huber")
+    )
+    huber_delta: float = setting(1.0, "From this size on, Huber's loss grows linearly.", above=0)
     gamma: float = setting(0.99, "Discount of future reward.", at_least=0, at_most=1)
     exploration_rate: float = setting(0.2, "Probability of a random action.", at_least=0, at_most=1)
     net_arch: tuple[int, int] = setting((80, 80), "Widths of the two hidden layers.", at_least=1)
+    optimizer: str = setting("adadelta", "How the network follows the gradient.", choices=("adadelta", "adam"))
     rho: float = setting(0.95, "AdaDelta's decay of its averages.", at_least=0, at_most=1)
     optimizer_eps: float = setting(1e-7, "AdaDelta's epsilon.", above=0)
+    adam_beta_1: float = setting(0.9, "Adam's decay of the mean.", at_least=0, below=1)
+    adam_beta_2: float = setting(0.999, "Adam's decay of the square.", at_least=0, below=1)
+    adam_eps: float = setting(1e-8, "Adam's epsilon.", above=0)
     max_grad_value: float = setting(10.0, "Each element of the gradient is clipped to this size.", above=0)
     random_first_steps: int = setting(0, "Steps at the start of an episode on which to act randomly.", at_least=0)
     timeout_bootstraps: bool = setting(True, "Whether an episode cut off by a time limit counts as going on.")
@@ -103,6 +114,8 @@ class DQN(Settings):
             raise UsageError(f"{name}.protected is {self.protected}; valid: 0, unless memory='distribution-matching'")
         if self.protected >= self.buffer_size:
             raise UsageError(f"{name}.protected is {self.protected}; valid: below buffer_size, {self.buffer_size}")
+        if self.target_bound == "rewards" and self.gamma == 1.0:
+            raise UsageError(f"{name}.target_bound is 'rewards'; valid with gamma=1, which bounds nothing: a number")
         if len(self.net_arch) != 2:
             raise UsageError(f"{name}.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)")
 
@@ -111,39 +124,6 @@ class DQN(Settings):
 
 
 # -------------------------------------------------------------------------------------------------- memory
-
-
-class Arrays(NamedTuple):
-    """All that a DQN policy is."""
-
-    policy: NDArray[Any]
-    """One element of `policy_layout`."""
-    replay: Replay
-    scratch: NDArray[Any]
-    """One element of `scratch_layout`, shared with the other policies."""
-
-
-def policy_fields(weights: int) -> list[Field]:
-    """What a policy holds whatever its network."""
-    vectors = ("weights", "target_weights", "square_average", "step_average")
-    counts = ("life", "episode", "updates")
-    whole = ("batch_size", "learning_starts", "train_freq", "target_update_interval", "random_first_steps")
-    real = ("learning_rate", "rho", "optimizer_eps", "max_grad_value", "gamma", "low", "high")
-    return [
-        *((name, np.float32, (weights,)) for name in vectors),
-        ("stream", np.uint64, (4,)),
-        ("cursor", np.int64, (CURSOR_SIZE,)),
-        ("shape", np.int64, (4,)),
-        *((name, np.int64, ()) for name in (*counts, *whole)),
-        *((name, np.float32, ()) for name in real),
-        *((name, np.float64, ()) for name in ("exploration_rate", "loss_total")),
-        ("timeout_bootstraps", np.bool_, ()),
-    ]
-
-
-def scratch_fields(weights: int, batch_size: int) -> list[Field]:
-    """What a kernel needs while it runs, whatever the network."""
-    return [("gradient", np.float32, (weights,)), ("drawn", np.int64, (batch_size,))]
 
 
 def policy_layout(shape: NetworkShape) -> np.dtype[Any]:
@@ -187,56 +167,6 @@ def act(dqn: Arrays, observation: NDArray[np.float32]) -> int:
     return argmax(batch.outputs, 0)
 
 
-def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]:
-    """The step shared by DQN and its recurrent kin, around the gradient that tells them apart."""
-
-    @kernel
-    def update(dqn: Any) -> None:
-        """One gradient step on the experiences in `drawn`."""
-        policy = dqn.policy[0]
-        compute_gradient(dqn)
-        adadelta(
-            policy.weights,
-            dqn.scratch[0].gradient,
-            policy.square_average,
-            policy.step_average,
-            policy.learning_rate,
-            policy.rho,
-            policy.optimizer_eps,
-            policy.max_grad_value,
-        )
-        policy.updates += 1
-
-    @kernel
-    def observe(
-        dqn: Any,
-        observation: NDArray[np.float32],
-        action: int,
-        reward: float,
-        next_observation: NDArray[np.float32],
-        terminated: bool,
-        truncated: bool,
-    ) -> None:
-        """Store the step; every `train_freq` steps update; every `target_update_interval` copy the target."""
-        policy = dqn.policy[0]
-        ending = WENT_ON
-        if terminated or (truncated and not policy.timeout_bootstraps):
-            ending = TERMINATED
-        elif truncated:
-            ending = CUT_OFF
-        store(dqn.replay, policy.cursor, policy.stream, observation, action, reward, next_observation, ending)
-        policy.life += 1
-        policy.episode += 1
-        ready = policy.life >= policy.learning_starts and held(policy.cursor) >= policy.batch_size
-        if ready and policy.life % policy.train_freq == 0:
-            draw_batch(dqn.replay, policy.cursor, policy.stream, dqn.scratch[0].drawn)
-            update(dqn)
-        if policy.life % policy.target_update_interval == 0:
-            policy.target_weights[:] = policy.weights
-
-    return observe
-
-
 @kernel
 def compute_gradient(dqn: Arrays) -> None:
     """Gradient of the loss on the experiences in `drawn`: Equation "DRQN loss function"."""
@@ -248,31 +178,15 @@ def compute_gradient(dqn: Arrays) -> None:
         after = slot_after(replay, cursor, slot)
         read_observation(replay, cursor, slot, policy.low, policy.high, online.inputs, i)
         read_observation(replay, cursor, after, policy.low, policy.high, target.inputs, i)
+    if policy.double_q:
+        forward(policy.weights, shape, target, rows)
+        note_best(target.outputs, rows, scratch.best_next)
     forward(policy.weights, shape, online, rows)
     forward(policy.target_weights, shape, target, rows)
+    if not policy.double_q:
+        note_best(target.outputs, rows, scratch.best_next)
     temporal_differences(dqn, online.outputs, target.outputs, online.gradient_outputs)
     backward(policy.weights, shape, online, rows, scratch.gradient)
-
-
-@kernel
-def temporal_differences(dqn: Any, q_t: Matrix, target_q_t1: Matrix, gradient: Matrix) -> None:
-    """Gradient, in q_t, of the mean over batch and actions of (target - Q)^2; actions not taken have no error.
-
-    The loss itself is added to `loss_total`.
-    """
-    policy = dqn.policy[0]
-    rows, actions = policy.batch_size, q_t.shape[1]
-    scale = np.float32(2.0) / np.float32(rows * actions)
-    for i in range(rows):
-        slot = dqn.scratch[0].drawn[i]
-        action_t, ending = action_at(dqn.replay, slot), ending_at(dqn.replay, slot)
-        target_t = np.float32(dqn.replay.slots[slot].reward)
-        if ending != TERMINATED:
-            target_t += policy.gamma * target_q_t1[i, argmax(target_q_t1, i)]
-        for a in range(actions):
-            error_t = q_t[i, a] - target_t if a == action_t else np.float32(0.0)
-            gradient[i, a] = scale * error_t
-            policy.loss_total += 0.5 * scale * error_t * error_t
 
 
 observe = make_observe(compute_gradient)
@@ -281,37 +195,15 @@ observe = make_observe(compute_gradient)
 # ---------------------------------------------------------------------------------------------------- face
 
 
-class TaskMemory(NamedTuple):
-    """The memory of a task that is not being played."""
-
-    replay: Replay
-    cursor: NDArray[np.int64]
-
-
-def memory_plan(settings: DQN, observation_space: gymnasium.Space, actions: int, lead: int = 0) -> MemoryPlan:
-    """The replay memory that settings ask for; observations of two values are packed into bits."""
-    is_two_valued = isinstance(observation_space, TwoValued)
-    return MemoryPlan(
-        capacity=settings.buffer_size,
-        observation_size=observation_size(type(settings).__name__, observation_space),
-        actions=actions,
-        kind={"finished-episodes": FINISHED_EPISODES, "distribution-matching": MATCHING}.get(settings.memory, FIFO),
-        sampling=EPISODES if settings.sampling == "episodes" else EXPERIENCES,
-        protected=settings.protected,
-        is_two_valued=is_two_valued,
-        has_whole_rewards=isinstance(observation_space, TwoValued) and observation_space.whole_rewards,
-        lead=lead,
-    )
-
-
-class DQNLearner(CompiledPolicy):
+class DQNLearner(ReplayingPolicy):
     """One DQN policy: network, target network, optimiser, replay memory, random stream."""
 
     kernels = LearnerKernels(begin_episode, act, observe)
     state_fields: ClassVar[tuple[str, ...]] = (
         *("weights", "target_weights", "square_average", "step_average", "stream"),
-        *("life", "episode", "updates", "loss_total"),
+        *("life", "episode", "updates", "loss_total", *UNSEEN),
     )
+    added_fields = UNSEEN
 
     def __init__(
         self, settings: DQN, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
@@ -331,46 +223,26 @@ class DQNLearner(CompiledPolicy):
         observation_space: gymnasium.Space,
         actions: int,
         seed: int,
+        lead: int = 0,
     ) -> None:
-        """What does not depend on the network."""
+        """What does not depend on the network; `lead` is the first steps of an episode that are not replayed."""
         self.settings = settings
-        self._observation_space = observation_space
-        self.actions = actions
-        self._task = 0
-        self._other_tasks: dict[int, TaskMemory] = {}
+        self._plan_memory(settings, observation_space, actions, lead)
+        memory = self._new_memory()
         policy = allocate(policy_layout)
         fill_settings(policy, settings.as_dict())
         policy["shape"] = self.shape
         policy["low"], policy["high"] = value_range(observation_space)
+        policy["bounds_target"] = settings.target_bound is not None
+        policy["bound_from_rewards"] = settings.target_bound == "rewards"
+        policy["target_limit"] = settings.target_bound if isinstance(settings.target_bound, float) else 0.0
+        policy["uses_huber"] = settings.loss == "huber"
+        policy["uses_adam"] = settings.optimizer == "adam"
         policy["weights"] = policy["target_weights"] = weights
         policy["stream"] = new_stream(seed)
-        policy["cursor"] = self._new_cursor()
-        arrays = Arrays(policy, self._new_replay(), shared_scratch(scratch_layout))
+        policy["cursor"] = memory.cursor
+        arrays = Arrays(policy, memory.replay, shared_scratch(scratch_layout))
         super().__init__(arrays, self.shape.inputs, actions, observation_space)
-
-    def begin_task(self, task: int) -> None:
-        """Under task matching, put the task's own memory in the place of the last task's."""
-        if self.settings.memory != "task-matching" or task == self._task:
-            return
-        cursor = self.policy["cursor"]
-        self._other_tasks[self._task] = TaskMemory(self.arrays.replay, cursor.copy())
-        memory = self._other_tasks.pop(task, None)
-        if memory is None:
-            memory = TaskMemory(self._new_replay(), self._new_cursor())
-        cursor[:] = memory.cursor
-        self.arrays = self.arrays._replace(replay=memory.replay)
-        self.handle = pack(self.arrays)
-        self._task = task
-
-    def memory_plan(self) -> MemoryPlan:
-        """What the replay memory of each task is like."""
-        return memory_plan(self.settings, self._observation_space, self.actions)
-
-    def _new_cursor(self) -> NDArray[np.int64]:
-        return new_cursor(self.memory_plan())
-
-    def _new_replay(self) -> Replay:
-        return new_replay(self.memory_plan())
 
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action, for each row of observations."""
@@ -386,33 +258,28 @@ class DQNLearner(CompiledPolicy):
         probabilities[np.arange(len(q)), q.argmax(axis=1)] += 1.0 - epsilon
         return probabilities
 
-    def state_dict(self) -> dict[str, NDArray[Any]]:
-        state = super().state_dict() | {"task": np.array(self._task)}
-        memories = {self._task: TaskMemory(self.arrays.replay, self.policy["cursor"])} | self._other_tasks
-        for task, memory in memories.items():
-            state[f"task {task}.cursor"] = memory.cursor.copy()
-            for name, array in memory.replay._asdict().items():
-                state[f"task {task}.{name}"] = array.copy()
-        return state
+    def health(self) -> Health:
+        """On experiences drawn as for an update."""
+        bound = largest_return(self.policy, self.settings.gamma) if self.policy["life"] > 0 else np.nan
+        return q_health(self._sample(), {"q_bound": bound, "weight_norm": norm(self.policy["weights"])})
 
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        if "task" not in state:
-            raise ValueError(f"state has {sorted(state)}, which is not a DQN's")
-        fields = dict(state)
-        current = int(fields.pop("task"))
-        memories = {}
-        for name in [name for name in fields if name.startswith("task ") and name.endswith(".cursor")]:
-            memory = TaskMemory(self._new_replay(), self._new_cursor())
-            prefix = name.removesuffix("cursor")
-            if not np.array_equal(fields[name][FIXED_IN_CURSOR], memory.cursor[FIXED_IN_CURSOR]):
-                raise ValueError("the state has a replay memory of another size or kind than this learner")
-            restore(memory.cursor, fields.pop(name), name)
-            for part, array in memory.replay._asdict().items():
-                restore(array, fields.pop(prefix + part), prefix + part)
-            memories[int(prefix[len("task ") : -1])] = memory
-        super().load_state_dict(fields)
-        memory = memories.pop(current)
-        self.policy["cursor"][:] = memory.cursor
-        self.arrays = self.arrays._replace(replay=memory.replay)
-        self.handle = pack(self.arrays)
-        self._task, self._other_tasks = current, memories
+    def _sample(self) -> list[Minibatch]:
+        """Minibatches replayed by a copy of the policy."""
+        if self.policy["cursor"][HELD] == 0:
+            return []
+        arrays = self.arrays._replace(policy=self.arrays.policy.copy())
+        policy, scratch = arrays.policy[0], self.scratch
+        cursor, stream = cursor_between_steps(arrays.replay, policy["cursor"]), new_stream(int(policy["life"]))
+        minibatches = []
+        for _ in range(-(-SAMPLE_SIZE // self.settings.batch_size)):
+            draw_batch(arrays.replay, cursor, stream, scratch["drawn"])
+            outputs, layers = self._replay_drawn(arrays)
+            errors = outputs[np.arange(len(outputs)), scratch["taken"]] - scratch["targets"]
+            minibatches.append(Minibatch(outputs.copy(), errors, layers, scratch["gradient"].copy()))
+        return minibatches
+
+    def _replay_drawn(self, arrays: Arrays) -> tuple[Matrix, tuple[Matrix, ...]]:
+        """Compute the gradient on the experiences `drawn`; what the network came to, and copies of its layers."""
+        compute_gradient(arrays)
+        batch = activations(self.scratch["online"], self.shape, self.settings.batch_size)
+        return batch.outputs, (batch.hidden_1.copy(), batch.hidden_2.copy())

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
 from repertory.kernels.memory import layout
-from repertory.kernels.network import argmax
+from repertory.kernels.network import Matrix, argmax
+from repertory.kernels.q_loss import note_best
 from repertory.kernels.random import below, uniform
 from repertory.kernels.recurrent import (
     BatchOfWindows,
@@ -27,25 +28,18 @@ from repertory.kernels.recurrent import (
     forest_shape,
     index_distinct,
     initial_recurrent_weights,
+    last_activations,
     recurrent_shape,
     window,
     window_backward,
     window_forward,
     window_gradient,
 )
-from repertory.kernels.replay import MemoryPlan, begin, steps_before
+from repertory.kernels.replay import begin, steps_before
 from repertory.kernels.replay_slots import read_observation
-from repertory.learners.dqn import (
-    DQN,
-    Arrays,
-    DQNLearner,
-    make_observe,
-    memory_plan,
-    policy_fields,
-    scratch_fields,
-    temporal_differences,
-)
+from repertory.learners.dqn import DQN, DQNLearner
 from repertory.learners.protocol import LearnerKernels
+from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
 from repertory.learners.spaces import action_count, observation_size
 from repertory.learners.windows import window_outputs
 from repertory.settings import setting
@@ -171,8 +165,13 @@ def compute_gradient(drqn: Arrays) -> None:
     target_made = BatchOfWindows(
         distinct, rows, steps, scratch.places[rows:], scratch.target_starts, scratch.target_forest
     )
+    if policy.double_q:
+        window_forward(policy.weights, shape, target, target_made)
+        note_best(target.outputs, rows, scratch.best_next)
     window_forward(policy.weights, shape, online, made)
     window_forward(policy.target_weights, shape, target, target_made)
+    if not policy.double_q:
+        note_best(target.outputs, rows, scratch.best_next)
     temporal_differences(drqn, online.outputs, target.outputs, way_back.outputs)
     window_backward(policy.weights, shape, online, made, way_back, scratch.gradient)
 
@@ -237,13 +236,16 @@ class DRQNLearner(DQNLearner):
         weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed))
         layout = policy_layout(self.shape, settings.window)
         scratch = scratch_layout(self.shape, settings.batch_size, settings.window)
-        self._build(settings, layout, scratch, weights, observation_space, actions, seed)
+        lead = settings.window - 1 if settings.full_windows else 0
+        self._build(settings, layout, scratch, weights, observation_space, actions, seed, lead)
         self.policy["in_order"][:] = np.arange(settings.window)
-
-    def memory_plan(self) -> MemoryPlan:
-        lead = self.settings.window - 1 if self.settings.full_windows else 0
-        return memory_plan(self.settings, self._observation_space, self.actions, lead)
 
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action after each window of observations: (windows, steps, features)."""
         return window_outputs(self.policy["weights"], self.shape, observations)
+
+    def _replay_drawn(self, arrays: Arrays) -> tuple[Matrix, tuple[Matrix, ...]]:
+        compute_gradient(arrays)
+        rows, steps = self.settings.batch_size, self.settings.window
+        batch = window(self.scratch["online"], self.shape, rows * (steps + 1), rows, steps)
+        return batch.outputs, last_activations(batch, self.scratch["places"], self.scratch["online_forest"], steps)

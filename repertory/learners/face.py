@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from repertory.kernels.handle import pack
 from repertory.kernels.memory import shared_scratch
+from repertory.learners.health import Health
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.spaces import encoder
 
@@ -26,6 +27,8 @@ class CompiledPolicy:
     kernels: ClassVar[LearnerKernels]
     state_fields: ClassVar[tuple[str, ...]]
     """The fields of `policy` that decide its future; the rest are settings, or can be found again."""
+    added_fields: ClassVar[Mapping[str, float]] = {}
+    """Those of `state_fields` that states saved by earlier versions lack, and what they are in a new policy."""
 
     def __init__(self, arrays: Any, inputs: int, actions: int, observation_space: gymnasium.Space) -> None:
         self.arrays = arrays
@@ -86,6 +89,10 @@ class CompiledPolicy:
         actor-critic, squared errors of the value."""
         return int(self.policy["updates"]), float(self.policy["loss_total"])
 
+    def health(self) -> Health:
+        """How sound the policy is, by the names in `repertory.learners.health`; nothing if it has no values."""
+        return {}
+
     def checked_rows(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         if observations.ndim != 2 or observations.shape[1] != self.inputs:
             raise ValueError(f"observations have shape {observations.shape}; needed: (rows, {self.inputs})")
@@ -95,10 +102,13 @@ class CompiledPolicy:
         return {name: np.array(self.policy[name]) for name in self.state_fields}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        if set(state) != set(self.state_fields):
+        if not set(self.state_fields) - set(self.added_fields) <= set(state) <= set(self.state_fields):
             raise ValueError(f"state has {sorted(state)} where this learner needs {sorted(self.state_fields)}")
         for name in self.state_fields:
-            restore(self.arrays.policy[name], np.asarray(state[name])[None], name)
+            if name in state:
+                restore(self.arrays.policy[name], np.asarray(state[name])[None], name)
+            else:
+                self.arrays.policy[name] = self.added_fields[name]
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name != "handle"}

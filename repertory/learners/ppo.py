@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import UsageError
-from repertory.kernels.actor_critic import (
-    loss_gradient,
-    policy_weights_own,
-    policy_weights_pairwise,
-    sample,
-    softmax_in_place,
-)
-from repertory.kernels.advantage import discounted_returns, generalised_advantages
+from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import kernel
-from repertory.kernels.memory import Field, allocate, fill_settings, layout, shared_scratch
+from repertory.kernels.memory import allocate, fill_settings, layout, shared_scratch
 from repertory.kernels.network import (
     Matrix,
     NetworkShape,
@@ -33,10 +26,20 @@ from repertory.kernels.network import (
     network_shape,
     new_activations,
 )
-from repertory.kernels.optimisers import adam, clip_norm
 from repertory.kernels.random import below, new_stream
+from repertory.kernels.reward_range import UNSEEN, largest_return, note_reward
 from repertory.learners.face import CompiledPolicy
+from repertory.learners.health import Health, Minibatch, actor_critic_health, norm
 from repertory.learners.protocol import LearnerKernels
+from repertory.learners.proximal import (
+    Arrays,
+    differentiate_loss,
+    estimate_advantages,
+    gather_batch,
+    make_update,
+    policy_fields,
+    scratch_fields,
+)
 from repertory.learners.spaces import action_count, observation_size
 from repertory.settings import Settings, setting
 
@@ -48,12 +51,27 @@ class PPO(Settings):
     """Settings of a PPO learner; calling them builds one. The defaults are the paper's."""
 
     learning_rate: float = setting(0.00025, "Adam's step size.", above=0)
+    anneal_steps: int | None = setting(
+        None, "Steps of the policy over which the step size falls to 0 in a straight line, and stays there.", at_least=1
+    )
     n_steps: int = setting(1024, "An update comes after this many steps, or at the episode's end.", at_least=1)
     batch_size: int = setting(34, "Steps in a minibatch.", at_least=1)
     n_epochs: int = setting(10, "Passes over the steps of an update.", at_least=1)
     gamma: float = setting(0.99, "Discount of future reward.", at_least=0, at_most=1)
     gae_lambda: float = setting(0.95, "Lambda of Generalised Advantage Estimation.", at_least=0, at_most=1)
     clip_range: float = setting(0.1, "How far the clipped objective rewards a change of the policy.", above=0)
+    clip_range_vf: float | None = setting(
+        None,
+        "How far the value may move from what it was before the epochs; the larger of the clipped and the unclipped "
+        "squared error counts.",
+        above=0,
+    )
+    normalize_advantage: bool = setting(
+        False, "Whether the advantages of each minibatch are brought to mean 0 and standard deviation 1."
+    )
+    target_kl: float | None = setting(
+        None, "An update ends before a step that finds the policy moved 1.5 times this far (KL divergence).", above=0
+    )
     vf_coef: float = setting(1.0, "Weight of the value loss.", at_least=0)
     ent_coef: float = setting(0.01, "Weight of the entropy.", at_least=0)
     max_grad_norm: float | None = setting(1.0, "Longer gradients are scaled down to this norm.", above=0)
@@ -101,45 +119,6 @@ class PPO(Settings):
 # -------------------------------------------------------------------------------------------------- memory
 
 
-class Arrays(NamedTuple):
-    """All that a PPO policy is."""
-
-    policy: NDArray[Any]
-    """One element of `policy_layout`."""
-    scratch: NDArray[Any]
-    """One element of `scratch_layout`, shared with the other policies."""
-
-
-def policy_fields(weights: int, n_steps: int) -> list[Field]:
-    """What a policy holds whatever its network."""
-    per_step = ("rewards", "old", "advantages", "targets")
-    counts = ("collected", "life", "episode", "updates")
-    whole = ("n_steps", "batch_size", "n_epochs", "random_first_steps")
-    real = ("learning_rate", "gamma", "gae_lambda", "max_norm", "adam_beta_1", "adam_beta_2", "adam_eps")
-    choices = ("pairwise", "shuffles", "discounts_delta", "learns_returns", "timeout_bootstraps")
-    return [
-        *((name, np.float32, (weights,)) for name in ("weights", "mean", "square")),
-        *((name, np.float32, (n_steps,)) for name in per_step),
-        *((name, np.int64, (n_steps,)) for name in ("actions", "order")),
-        ("values", np.float32, (n_steps + 1,)),
-        ("stream", np.uint64, (4,)),
-        ("shape", np.int64, (4,)),
-        *((name, np.int64, ()) for name in (*counts, *whole)),
-        *((name, np.float32, ()) for name in real),
-        *((name, np.float64, ()) for name in ("clip_range", "vf_coef", "ent_coef", "probability_floor", "loss_total")),
-        *((name, np.bool_, ()) for name in choices),
-    ]
-
-
-def scratch_fields(weights: int, batch_size: int) -> list[Field]:
-    """What a kernel needs while it runs, whatever the network."""
-    return [
-        ("gradient", np.float32, (weights,)),
-        ("batch_taken", np.int64, (batch_size,)),
-        ("batch_own", np.float32, (5, batch_size)),
-    ]
-
-
 def policy_layout(shape: NetworkShape, n_steps: int) -> np.dtype[Any]:
     fields = policy_fields(count_weights(shape), n_steps)
     return layout([*fields, ("observations", np.float32, (n_steps + 1, shape.inputs))])
@@ -148,10 +127,6 @@ def policy_layout(shape: NetworkShape, n_steps: int) -> np.dtype[Any]:
 def scratch_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
     fields = scratch_fields(count_weights(shape), batch_size)
     return layout([*fields, ("room", np.float32, (count_activations(shape, batch_size),))])
-
-
-# Rows of `batch_own`: what each step of a minibatch brings along.
-_PROBABILITY, _OLD, _ADVANTAGE, _TARGET, _WEIGHT = range(5)
 
 
 # ------------------------------------------------------------------------------------------------- kernels
@@ -178,124 +153,6 @@ def act(ppo: Arrays, observation: NDArray[np.float32]) -> int:
     forward(policy.weights, shape, batch, 1)
     softmax_in_place(batch.outputs, 0, actions)
     return sample(batch.outputs, 0, actions, policy.stream)
-
-
-def make_update(
-    evaluate: Callable[[Any, bool], None], compute_gradient: Callable[[Any, int, int], None]
-) -> Callable[[Any, bool], None]:
-    """The epochs shared by PPO and its recurrent kin, around the network passes that tell them apart."""
-
-    @kernel
-    def update(ppo: Any, ended: bool) -> None:
-        """`n_epochs` passes over the collected steps, in minibatches."""
-        policy, scratch = ppo.policy[0], ppo.scratch[0]
-        steps = policy.collected
-        evaluate(ppo, ended)
-        for t in range(steps):
-            policy.order[t] = t
-        for _ in range(policy.n_epochs):
-            if policy.shuffles:
-                for t in range(steps - 1, 0, -1):
-                    other = below(policy.stream, t + 1)
-                    policy.order[t], policy.order[other] = policy.order[other], policy.order[t]
-            for first in range(0, steps, policy.batch_size):
-                compute_gradient(ppo, first, min(policy.batch_size, steps - first))
-                if policy.max_norm > 0.0:
-                    clip_norm(scratch.gradient, policy.max_norm)
-                policy.updates += 1
-                adam(
-                    policy.weights,
-                    scratch.gradient,
-                    policy.mean,
-                    policy.square,
-                    policy.updates,
-                    policy.learning_rate,
-                    policy.adam_beta_1,
-                    policy.adam_beta_2,
-                    policy.adam_eps,
-                )
-
-    return update
-
-
-@kernel
-def estimate_advantages(ppo: Any, ended: bool) -> None:
-    """Advantages and value targets of the collected steps, from `rewards` and `values`."""
-    policy = ppo.policy[0]
-    steps = policy.collected
-    final_value = np.float32(0.0) if ended else policy.values[steps]
-    generalised_advantages(
-        policy.rewards,
-        policy.values,
-        final_value,
-        steps,
-        policy.gamma,
-        policy.gae_lambda,
-        policy.discounts_delta,
-        policy.advantages,
-    )
-    if policy.learns_returns:
-        discounted_returns(policy.rewards, final_value, steps, policy.gamma, policy.targets)
-    else:
-        for t in range(steps):
-            policy.targets[t] = policy.advantages[t] + policy.values[t]
-
-
-@kernel
-def gather_batch(ppo: Any, first: int, rows: int) -> None:
-    """What the steps `order[first : first + rows]` bring along besides their observations."""
-    policy, scratch = ppo.policy[0], ppo.scratch[0]
-    own = scratch.batch_own
-    for i in range(rows):
-        t = policy.order[first + i]
-        scratch.batch_taken[i] = policy.actions[t]
-        own[_OLD, i], own[_ADVANTAGE, i], own[_TARGET, i] = policy.old[t], policy.advantages[t], policy.targets[t]
-
-
-@kernel
-def differentiate_loss(ppo: Any, outputs: Matrix, rows: int, gradient: Matrix) -> None:
-    """From a minibatch's outputs to the gradient of the loss in them: Equation "PPO loss function".
-
-    The value's part of the loss is added to `loss_total`.
-    """
-    policy, scratch = ppo.policy[0], ppo.scratch[0]
-    own, actions = scratch.batch_own, outputs.shape[1] - 1
-    for i in range(rows):
-        softmax_in_place(outputs, i, actions)
-        own[_PROBABILITY, i] = outputs[i, scratch.batch_taken[i]]
-    if policy.pairwise:
-        probabilities = own[_PROBABILITY]
-        policy_weights_pairwise(
-            probabilities,
-            probabilities,
-            own[_ADVANTAGE],
-            rows,
-            policy.clip_range,
-            policy.probability_floor,
-            own[_WEIGHT],
-        )
-    else:
-        policy_weights_own(
-            own[_PROBABILITY],
-            own[_OLD],
-            own[_ADVANTAGE],
-            rows,
-            policy.clip_range,
-            policy.probability_floor,
-            own[_WEIGHT],
-        )
-    for i in range(rows):
-        policy.loss_total += (outputs[i, actions] - own[_TARGET, i]) ** 2 / rows
-    loss_gradient(
-        outputs,
-        scratch.batch_taken,
-        own[_WEIGHT],
-        own[_TARGET],
-        rows,
-        policy.vf_coef,
-        policy.ent_coef,
-        gradient,
-    )
 
 
 @kernel
@@ -351,6 +208,7 @@ def observe(
     """Collect the step; update once enough are collected or the episode is over."""
     policy = ppo.policy[0]
     t = policy.collected
+    note_reward(policy, reward)
     if policy.episode >= policy.random_first_steps:
         for k in range(observation.size):
             policy.observations[t, k] = observation[k]
@@ -377,7 +235,9 @@ class PPOLearner(CompiledPolicy):
     state_fields: ClassVar[tuple[str, ...]] = (
         *("weights", "mean", "square", "observations", "actions", "rewards", "stream"),
         *("collected", "life", "episode", "updates", "loss_total"),
+        *("rollout", "rollout_ended", *UNSEEN),
     )
+    added_fields: ClassVar[Mapping[str, float]] = {"rollout": 0, "rollout_ended": False, **UNSEEN}
 
     def __init__(
         self, settings: PPO, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
@@ -405,6 +265,9 @@ class PPOLearner(CompiledPolicy):
         fill_settings(policy, settings.as_dict())
         policy["shape"] = self.shape
         policy["max_norm"] = settings.max_grad_norm or 0.0
+        policy["value_clip"] = settings.clip_range_vf or 0.0
+        policy["largest_kl"] = 1.5 * (settings.target_kl or 0.0)
+        policy["annealing"] = settings.anneal_steps or 0
         policy["pairwise"] = settings.ratio == "pairwise"
         policy["shuffles"] = settings.minibatches == "shuffled"
         policy["discounts_delta"] = settings.delta == "discounted"
@@ -424,3 +287,41 @@ class PPOLearner(CompiledPolicy):
         logits = self.outputs(observations)[:, :-1].astype(np.float64)
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
         return exponentials / exponentials.sum(axis=1, keepdims=True)
+
+    def health(self) -> Health:
+        """On the steps collected since the last update or, right after one, on its own."""
+        bound = largest_return(self.policy, self.settings.gamma) if self.policy["life"] > 0 else np.nan
+        return actor_critic_health(self._sample(), {"value_bound": bound, "weight_norm": norm(self.policy["weights"])})
+
+    def _sample(self) -> list[Minibatch]:
+        """Those steps as a copy of the policy would learn from them first."""
+        arrays = self.arrays._replace(policy=self.arrays.policy.copy())
+        policy, size = arrays.policy[0], self.settings.batch_size
+        ended = policy["collected"] == 0 and policy["rollout_ended"]
+        self._look_back(policy)
+        steps = int(policy["collected"])
+        if steps == 0:
+            return []
+        self._evaluate(arrays, bool(ended))
+        policy["order"][:steps] = np.arange(steps)
+        minibatches = []
+        for first in range(0, steps, size):
+            rows = min(size, steps - first)
+            outputs, layers = self._differentiate(arrays, first, rows)
+            errors = outputs[:, -1] - policy["targets"][first : first + rows]
+            minibatches.append(Minibatch(outputs.copy(), errors, layers, self.scratch["gradient"].copy()))
+        return minibatches
+
+    def _look_back(self, policy: Any) -> None:
+        """If no step is collected, take the last update's for collected."""
+        if policy["collected"] == 0:
+            policy["collected"] = policy["rollout"]
+
+    def _evaluate(self, arrays: Arrays, ended: bool) -> None:
+        evaluate(arrays, ended)
+
+    def _differentiate(self, arrays: Arrays, first: int, rows: int) -> tuple[Matrix, tuple[Matrix, ...]]:
+        """Compute a minibatch's gradient; what the network came to, and copies of its layers."""
+        compute_gradient(arrays, first, rows)
+        batch = activations(self.scratch["room"], self.shape, self.settings.batch_size)
+        return batch.outputs[:rows], (batch.hidden_1[:rows].copy(), batch.hidden_2[:rows].copy())

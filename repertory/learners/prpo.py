@@ -32,6 +32,7 @@ from repertory.kernels.recurrent import (
     forest_shape,
     index_distinct,
     initial_recurrent_weights,
+    last_activations,
     recurrent_matrices,
     recurrent_shape,
     rows_view,
@@ -40,10 +41,11 @@ from repertory.kernels.recurrent import (
     window_forward,
     window_gradient,
 )
-from repertory.learners.ppo import (
-    PPO,
+from repertory.kernels.reward_range import note_reward
+from repertory.learners.ppo import PPO, PPOLearner
+from repertory.learners.protocol import LearnerKernels
+from repertory.learners.proximal import (
     Arrays,
-    PPOLearner,
     differentiate_loss,
     estimate_advantages,
     gather_batch,
@@ -51,7 +53,6 @@ from repertory.learners.ppo import (
     policy_fields,
     scratch_fields,
 )
-from repertory.learners.protocol import LearnerKernels
 from repertory.learners.spaces import action_count, observation_size
 from repertory.learners.windows import window_outputs
 from repertory.settings import setting
@@ -204,6 +205,7 @@ def advance_windows(prpo: Arrays, shape: RecurrentShape, row: int) -> None:
 def note_observation(prpo: Arrays, observation: NDArray[np.float32]) -> None:
     """Write down the observation of the step to be collected; what was found with another one is void."""
     policy = prpo.policy[0]
+    policy.rollout = 0
     here = policy.window - 1 + policy.collected
     for k in range(observation.size):
         if policy.observations[here, k] != observation[k]:
@@ -317,9 +319,11 @@ def observe(
     """Collect the step; update once enough are collected or the episode is over."""
     policy = prpo.policy[0]
     t = policy.collected
+    note_reward(policy, reward)
     note_observation(prpo, observation)
     for k in range(next_observation.size):
         policy.observations[policy.window + t, k] = next_observation[k]
+    policy.life += 1
     if policy.episode >= policy.random_first_steps:
         policy.actions[t] = action
         policy.rewards[t] = reward
@@ -331,7 +335,6 @@ def observe(
             policy.collected = 0
     else:
         move_on(prpo, 1)
-    policy.life += 1
     policy.episode += 1
 
 
@@ -377,3 +380,19 @@ class PRPOLearner(PPOLearner):
     def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of the actions and, last, the value, after each window: (windows, steps, features)."""
         return window_outputs(self.policy["weights"], self.shape, observations)
+
+    def _look_back(self, policy: Any) -> None:
+        """The observations from before the last update's steps are gone: windows begin at the first of those."""
+        if policy["collected"] == 0:
+            policy["before"] = 0
+        policy["judged"] = 0
+        super()._look_back(policy)
+
+    def _evaluate(self, arrays: Arrays, ended: bool) -> None:
+        evaluate(arrays, ended)
+
+    def _differentiate(self, arrays: Arrays, first: int, rows: int) -> tuple[Matrix, tuple[Matrix, ...]]:
+        compute_gradient(arrays, first, rows)
+        steps, scratch = self.settings.window, self.scratch
+        batch = window(scratch["room"], self.shape, int(scratch["distinct_count"]), rows, steps)
+        return batch.outputs, last_activations(batch, scratch["places"], scratch["forest"], steps)

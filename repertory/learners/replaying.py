@@ -1,0 +1,102 @@
+"""Policies that replay: their memory, one for each task under task matching, made, swapped, saved and restored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.domains.spaces import TwoValued
+from repertory.kernels.handle import pack
+from repertory.kernels.replay import MemoryPlan, new_cursor, new_replay
+from repertory.kernels.replay_slots import (
+    EPISODES,
+    EXPERIENCES,
+    FIFO,
+    FINISHED_EPISODES,
+    FIXED_IN_CURSOR,
+    MATCHING,
+    Replay,
+)
+from repertory.learners.face import CompiledPolicy, restore
+from repertory.learners.spaces import observation_size
+
+
+class TaskMemory(NamedTuple):
+    """The memory of a task that is not being played."""
+
+    replay: Replay
+    cursor: NDArray[np.int64]
+
+
+class ReplayingPolicy(CompiledPolicy):
+    """A policy whose `arrays` have a `replay` memory and whose `policy` element has the memory's `cursor`.
+
+    Its settings say `memory`, `sampling`, `buffer_size` and `protected`.
+    """
+
+    def _plan_memory(self, settings: Any, observation_space: gymnasium.Space, actions: int, lead: int = 0) -> None:
+        """Before anything else: what the memory is like; `lead` is the first steps of an episode not to draw."""
+        kinds = {"finished-episodes": FINISHED_EPISODES, "distribution-matching": MATCHING}
+        self.memory_plan = MemoryPlan(
+            capacity=settings.buffer_size,
+            observation_size=observation_size(type(settings).__name__, observation_space),
+            actions=actions,
+            kind=kinds.get(settings.memory, FIFO),
+            sampling=EPISODES if settings.sampling == "episodes" else EXPERIENCES,
+            protected=settings.protected,
+            is_two_valued=isinstance(observation_space, TwoValued),
+            has_whole_rewards=isinstance(observation_space, TwoValued) and observation_space.whole_rewards,
+            lead=lead,
+        )
+        self._matches_tasks = settings.memory == "task-matching"
+        self._task = 0
+        self._other_tasks: dict[int, TaskMemory] = {}
+
+    def _new_memory(self) -> TaskMemory:
+        return TaskMemory(new_replay(self.memory_plan), new_cursor(self.memory_plan))
+
+    def begin_task(self, task: int) -> None:
+        """Under task matching, put the task's own memory in the place of the last task's."""
+        if not self._matches_tasks or task == self._task:
+            return
+        self._other_tasks[self._task] = TaskMemory(self.arrays.replay, self.policy["cursor"].copy())
+        known = task in self._other_tasks
+        self._take_up(task, self._other_tasks.pop(task) if known else self._new_memory())
+
+    def _take_up(self, task: int, memory: TaskMemory) -> None:
+        self.policy["cursor"][:] = memory.cursor
+        self.arrays = self.arrays._replace(replay=memory.replay)
+        self.handle = pack(self.arrays)
+        self._task = task
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        state = super().state_dict() | {"task": np.array(self._task)}
+        memories = {self._task: TaskMemory(self.arrays.replay, self.policy["cursor"])} | self._other_tasks
+        for task, memory in memories.items():
+            state[f"task {task}.cursor"] = memory.cursor.copy()
+            for name, array in memory.replay._asdict().items():
+                state[f"task {task}.{name}"] = array.copy()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        if "task" not in state:
+            raise ValueError(f"state has {sorted(state)}, which is not a {type(self).__name__}'s")
+        fields = dict(state)
+        current = int(fields.pop("task"))
+        memories = {}
+        for name in [name for name in fields if name.startswith("task ") and name.endswith(".cursor")]:
+            memory = self._new_memory()
+            prefix = name.removesuffix("cursor")
+            if not np.array_equal(fields[name][FIXED_IN_CURSOR], memory.cursor[FIXED_IN_CURSOR]):
+                raise ValueError("the state has a replay memory of another size or kind than this learner")
+            restore(memory.cursor, fields.pop(name), name)
+            for part, array in memory.replay._asdict().items():
+                restore(array, fields.pop(prefix + part), prefix + part)
+            memories[int(prefix[len("task ") : -1])] = memory
+        super().load_state_dict(fields)
+        self._take_up(current, memories.pop(current))
+        self._other_tasks = memories
