@@ -12,7 +12,7 @@ import numpy as np
 import repertory
 from repertory.domains.domain import CompiledTasks, KernelEnv, TaskKernels
 from repertory.kernels.compile import kernel
-from repertory.kernels.random import uniform
+from repertory.kernels.streams import uniform
 
 
 class Car(NamedTuple):

@@ -7,26 +7,28 @@
 """
 
 from repertory.agents.library import PolicyLibrary
-from repertory.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
-from repertory.capacity.preselect import recommend_policies
+from repertory.analysis.recommend import recommend_policies
 from repertory.catalogue import domain, learner, selector
+from repertory.core.lifetime import Monitor
 from repertory.domains.domain import Domain
 from repertory.domains.registration import register as _register_environments
 from repertory.domains.tasks import tasks
 from repertory.errors import UsageError
-from repertory.experiments.library import open_record as open
-from repertory.experiments.run import live
-from repertory.experiments.run_sweep import sweep
 from repertory.learners.dqn import DQN
 from repertory.learners.drqn import DRQN
 from repertory.learners.ppo import PPO
 from repertory.learners.protocol import Learner
 from repertory.learners.prpo import PRPO
 from repertory.learners.random import Random
-from repertory.library import Library, load
-from repertory.lifetime import Monitor
-from repertory.record import Record
-from repertory.selectors import EpsilonGreedy, FixedPartition, OneToOne, Selector, UCB1Tuned
+from repertory.runs.live import live
+from repertory.runs.opened import open_record as open
+from repertory.runs.record import Record
+from repertory.runs.saved_library import Library, load
+from repertory.selectors.averages import EpsilonGreedy, UCB1Tuned
+from repertory.selectors.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
+from repertory.selectors.fixed import FixedPartition, OneToOne
+from repertory.selectors.protocol import Selector
+from repertory.sweeps.run_sweep import sweep
 
 __version__ = "0.2.0"
 __all__ = [

@@ -20,7 +20,6 @@ from functools import cache
 from typing import Any
 
 from repertory.agents.library import PolicyLibrary
-from repertory.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
 from repertory.domains.cartpole import CartpoleRules, cartpole27, cartpole125
 from repertory.domains.domain import Domain
 from repertory.domains.pocman import PocmanRules, pocman18
@@ -32,7 +31,10 @@ from repertory.learners.protocol import MakeLearner
 from repertory.learners.prpo import PRPO
 from repertory.learners.random import Random
 from repertory.profiles import with_profile
-from repertory.selectors import EpsilonGreedy, FixedPartition, MakeSelector, OneToOne, UCB1Tuned
+from repertory.selectors.averages import EpsilonGreedy, UCB1Tuned
+from repertory.selectors.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
+from repertory.selectors.fixed import FixedPartition, OneToOne
+from repertory.selectors.protocol import MakeSelector
 from repertory.settings import Settings
 
 

@@ -65,8 +65,8 @@ RELEASED: dict[str, dict[str, Any]] = {
         "delta": "undiscounted",
         "value_target": "return",
     },
-    "repertory.selectors.EpsilonGreedy": {"average": "per policy episode"},
-    "repertory.selectors.UCB1Tuned": {
+    "repertory.selectors.averages.EpsilonGreedy": {"average": "per policy episode"},
+    "repertory.selectors.averages.UCB1Tuned": {
         "average": "per policy episode",
         "optimal_average": 200.0,
         "statistics": "per policy",
@@ -81,7 +81,7 @@ A class of the same name from elsewhere is another class: none of this is said o
 
 RELEASED_ON: dict[str, dict[str, dict[str, Any]]] = {
     # The authors divide by a policy's episodes on Cartpole only.
-    "pocman18": {"repertory.selectors.EpsilonGreedy": {"average": "per step"}},
+    "pocman18": {"repertory.selectors.averages.EpsilonGreedy": {"average": "per step"}},
 }
 """Per domain, what `released` has different there."""
 

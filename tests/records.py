@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from repertory.experiments.folder import RunFolder
-from repertory.experiments.status import FILE_NAME as STATUS_FILE
-from repertory.experiments.status import FINISHED, Status
-from repertory.experiments.sweep import Sweep, claim, run_path
-from repertory.experiments.timing import TimeUsed, write_time
-from repertory.record import BlockTally, block_table
-from repertory.sequence import task_sequence
+from repertory.core.sequence import task_sequence
+from repertory.core.tally import BlockTally, block_table
+from repertory.runs.folder import RunFolder
+from repertory.runs.status import FILE_NAME as STATUS_FILE
+from repertory.runs.status import FINISHED, Status
+from repertory.runs.timing import TimeUsed, write_time
+from repertory.sweeps.sweep import Sweep, claim, run_path
 
 SWEEP = Sweep("cartpole27", "released")
 CONDITIONS = ("AdaptiveDQN2P", "UnadaptiveDQN1P", "UnadaptiveDQN27P", "UnadaptivePPO1P")

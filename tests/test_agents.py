@@ -13,9 +13,9 @@ import pytest
 
 import repertory
 from repertory.agents.protocol import AgentSetup, Episode, Situation
-from repertory.episode import EpisodePlayer
-from repertory.experiments.library import open_run
-from repertory.lifetime import Monitor
+from repertory.core.episode import EpisodePlayer
+from repertory.core.lifetime import Monitor
+from repertory.runs.opened import open_run
 from repertory.testing import ConformanceError, check_agent
 
 QUICK = repertory.DQN(learning_starts=60, buffer_size=300, net_arch=(8, 8))
@@ -95,8 +95,8 @@ class CrashAfterBlock(Monitor):
 
 
 def test_a_growing_agent_is_saved_resumed_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from repertory.experiments.results import read_results
     from repertory.report.page_data import page_data
+    from repertory.sweeps.results import read_results
 
     monkeypatch.setenv("REPERTORY_CHECKPOINT_SECONDS", "0")
     whole = live(Growing, out=tmp_path / "whole")

@@ -22,12 +22,10 @@ from rich.console import Console
 
 import repertory
 from repertory import catalogue, metrics
-from repertory.capacity.empirical import estimate_capacity
+from repertory.analysis.capacity import estimate_capacity
+from repertory.analysis.controls import learning_metrics
+from repertory.cli.reporting import pictures_data, report_in_console
 from repertory.errors import UsageError
-from repertory.experiments.export import export
-from repertory.experiments.folder import RunFolder
-from repertory.experiments.references import learning_metrics
-from repertory.experiments.results import read_results
 from repertory.report import paper_figures
 from repertory.report.claims import judge, read_all_results
 from repertory.report.dashboard import DashboardServer
@@ -35,7 +33,9 @@ from repertory.report.domains import by_domain
 from repertory.report.page import write_report
 from repertory.report.page_data import page_data, plain
 from repertory.report.results_file import read_pages, write_results
-from repertory.report.session import pictures_data, report_in_console
+from repertory.runs.folder import RunFolder
+from repertory.sweeps.export import export
+from repertory.sweeps.results import read_results
 from tests.records import write_sweep
 from tests.test_report import embedded
 
@@ -345,7 +345,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(tmp_path: Path, monke
     def fail(*arguments: Any, **options: Any) -> None:
         raise AssertionError("worked before it looked")
 
-    monkeypatch.setattr("repertory.report.session.read_results", fail)
+    monkeypatch.setattr("repertory.cli.reporting.read_results", fail)
     monkeypatch.setattr("repertory.report.page.page_data", fail)
     monkeypatch.setattr("repertory.report.results_file.results_text", fail)
     with pytest.raises(UsageError, match=r"cannot write to .*: Not a directory; choose another --out"):

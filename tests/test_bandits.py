@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import repertory
-from repertory.bandits import VALUES, EXP3Selector
+from repertory.selectors.bandits import VALUES, EXP3Selector
 
 SETTINGS = {
     "thompson": repertory.ThompsonSampling(),

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from repertory.experiments.plan import Plan
 from rich.console import Console
 
 import repertory
-from repertory.capacity.clusters import cluster_tasks, task_signatures
-from repertory.capacity.empirical import capacity_curve, estimate_capacity
-from repertory.capacity.preselect import candidates, decide, parse_memory
+from repertory.analysis.capacity import capacity_curve, estimate_capacity
+from repertory.analysis.clusters import cluster_tasks, task_signatures
+from repertory.analysis.recommend import candidates, decide, parse_memory
+from repertory.cli.capacity_analyses import empirical_in_console
 from repertory.errors import UsageError
-from repertory.experiments.analyses import empirical_in_console
-from repertory.experiments.experiment import experiment
+from repertory.paper.experiments import experiment
 
 QUIET = Console(quiet=True)
 
@@ -174,7 +173,7 @@ def test_a_pilot_ends_where_there_is_no_score_to_take_shares_of(score: float, ca
     """The runs with a policy for each task come first; with nothing above 0 in them, no other is lived."""
     lived = []
 
-    def live(plans: Sequence[tuple[Plan, Path | None]]) -> list[pd.DataFrame]:
+    def live(plans: Sequence[tuple[RunSpec, Path | None]]) -> list[pd.DataFrame]:
         lived.extend(plan.policies for plan, _path in plans)
         return [pd.DataFrame({"mean_return": [score]}) for _plan in plans]
 

@@ -13,9 +13,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 
-from repertory.capacity.cover import Cover, minimum_cover, relative_regrets, smallest_epsilon
-from repertory.capacity.polynomials import EXAMPLE_1, best_fit, expected_error, polynomial_capacity
-from repertory.capacity.transfer import (
+from repertory.errors import UsageError
+from repertory.paper.cover import Cover, minimum_cover, relative_regrets, smallest_epsilon
+from repertory.paper.polynomials import EXAMPLE_1, best_fit, expected_error, polynomial_capacity
+from repertory.paper.transfer import (
     TabularMDP,
     expected_reward,
     lemma_1,
@@ -24,7 +25,7 @@ from repertory.capacity.transfer import (
     regret_by_state,
     transfer,
 )
-from repertory.capacity.walks import (
+from repertory.paper.walks import (
     MEMORIES,
     N_STATES,
     TASKS,
@@ -34,7 +35,6 @@ from repertory.capacity.walks import (
     walk_capacity,
     walk_rewards,
 )
-from repertory.errors import UsageError
 
 # --- the definition: minimum cover ---
 

@@ -15,12 +15,10 @@ import pytest
 import typer
 from rich.console import Console
 
-from repertory.baselines.growing_library import GrowingLibrary, memory_table
 from repertory.cli import app
 from repertory.errors import UsageError
-from repertory.experiments.experiment import Condition, experiment, experiment_names
-from repertory.experiments.results import Results, Run
-from repertory.experiments.sweep import Sweep, claim, parse_runs
+from repertory.paper.experiments import Condition, experiment, experiment_names
+from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.report import claim_quantities, claim_tests
 from repertory.report.claim_certainty import CLEAR, WITHIN_SPREAD
 from repertory.report.claim_quantities import SCORES, Evidence, Reference
@@ -40,6 +38,8 @@ from repertory.report.claims import (
     read_all_results,
     read_claim,
 )
+from repertory.sweeps.results import Results, Run
+from repertory.sweeps.sweep import Sweep, claim, parse_runs
 
 N_TASKS = {"cartpole27": 27, "cartpole125": 125, "pocman18": 18}
 STEPS = 100

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 import repertory
-from repertory.episode import EpisodePlayer
+from repertory.core.episode import EpisodePlayer
 from repertory.kernels.network import matrices
-from repertory.kernels.random import new_stream
 from repertory.kernels.replay import draw
 from repertory.kernels.replay_slots import action_at, ending_at, slot_after
+from repertory.kernels.streams import new_stream
+from repertory.learners.compiled_policy import memory_of
 from repertory.learners.dqn import DQNLearner, compute_gradient
-from repertory.learners.face import memory_of
 from tests.q_twin import ADAM, EVERYTHING, OPTIONS, Batch, assert_option_matters, loss
 
 SPACES = (gymnasium.spaces.Box(-1.0, 1.0, (4,)), gymnasium.spaces.Discrete(2))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import repertory
-from repertory.episode import EpisodePlayer
+from repertory.core.episode import EpisodePlayer
 
 SMALL = {"learning_starts": 200, "target_update_interval": 300, "buffer_size": 500}
 LEARNERS = {

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from repertory.errors import UsageError
-from repertory.experiments.experiment import experiment, experiment_names, read_experiment
-from repertory.experiments.sweep import Sweep, parse_runs
+from repertory.paper.experiments import experiment, experiment_names, read_experiment
+from repertory.sweeps.sweep import Sweep, parse_runs
 
 CONDITIONS = {
     "cartpole27": 20,

@@ -13,18 +13,18 @@ import pandas as pd
 import pytest
 
 import repertory
-from repertory.baselines.growing_library import GrowingLibrary, memory_table
 from repertory.errors import UsageError
-from repertory.experiments.export import RECORD_FILES, export
-from repertory.experiments.folder import RunFolder
-from repertory.experiments.library import open_run, run_spread
-from repertory.experiments.results import read_results
-from repertory.experiments.sweep import Sweep, claim, run_path
-from repertory.experiments.timing import FROM_SPEED, MEASURED, read_kept
+from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.report import claim_tests
 from repertory.report.claims import claims_frame, judge, read_all_results
 from repertory.report.page import write_report
 from repertory.report.page_data import page_data
+from repertory.runs.folder import RunFolder
+from repertory.runs.opened import open_run, run_spread
+from repertory.runs.timing import FROM_SPEED, MEASURED, read_kept
+from repertory.sweeps.export import RECORD_FILES, export
+from repertory.sweeps.results import read_results
+from repertory.sweeps.sweep import Sweep, claim, run_path
 from tests.records import CONDITIONS, HOST, write_sweep
 
 

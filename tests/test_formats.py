@@ -14,18 +14,19 @@ import pytest
 
 import repertory
 from repertory import catalogue
-from repertory.experiments import checkpoint, formats, sweep
-from repertory.experiments.checkpoint import read_checkpoint
-from repertory.experiments.folder import RunFolder
-from repertory.experiments.library import open_run
-from repertory.experiments.migrate import migrate
-from repertory.experiments.provenance import MadeBy, this_code
-from repertory.experiments.reading import OtherFormat
-from repertory.experiments.results import read_results
-from repertory.experiments.run import live_spec
-from repertory.experiments.spec import RunSpec
-from repertory.experiments.sweep import Silent, claim, live_sweep, make_engine, read_sweep
+from repertory.runs import checkpoint, formats
+from repertory.runs.checkpoint import read_checkpoint
+from repertory.runs.folder import RunFolder
+from repertory.runs.live import live_spec
+from repertory.runs.opened import open_run
+from repertory.runs.provenance import MadeBy, this_code
+from repertory.runs.reading import OtherFormat
+from repertory.runs.spec import RunSpec
 from repertory.settings import Settings, setting
+from repertory.sweeps import sweep
+from repertory.sweeps.migrate import migrate
+from repertory.sweeps.results import read_results
+from repertory.sweeps.sweep import Silent, claim, live_sweep, make_engine, read_sweep
 
 OLD = Path(__file__).parent / "data" / "format-1"
 """Made by 0.1.0, before formats had numbers; see `data/make_format_1.py`."""
@@ -252,7 +253,7 @@ def test_a_run_is_never_started_again_over_its_rows(what: str, old: Path) -> Non
 
 
 def test_in_a_sweep_such_a_run_is_named_and_the_others_are_run(old: Path) -> None:
-    from repertory.experiments.job import run_job
+    from repertory.sweeps.job import run_job
 
     folder = old / "sweep"
     held = read_sweep(folder)

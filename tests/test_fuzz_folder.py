@@ -17,17 +17,17 @@ import pytest
 
 import repertory
 from repertory.errors import UsageError
-from repertory.experiments.checkpoint import Checkpoint, DamagedCheckpoint, checksums, read_checkpoint
-from repertory.experiments.export import export
-from repertory.experiments.folder import RunFolder
-from repertory.experiments.library import open_run
-from repertory.experiments.migrate import migrate
-from repertory.experiments.results import read_results
-from repertory.experiments.run import live_spec
-from repertory.experiments.spec import RunSpec
 from repertory.report.claims import judge
 from repertory.report.dashboard import DashboardServer
 from repertory.report.page_data import page_data
+from repertory.runs.checkpoint import Checkpoint, DamagedCheckpoint, checksums, read_checkpoint
+from repertory.runs.folder import RunFolder
+from repertory.runs.live import live_spec
+from repertory.runs.opened import open_run
+from repertory.runs.spec import RunSpec
+from repertory.sweeps.export import export
+from repertory.sweeps.migrate import migrate
+from repertory.sweeps.results import read_results
 
 OLD = Path(__file__).parent / "data" / "format-1"
 DEEP = 10_000

@@ -11,8 +11,8 @@ import pytest
 from matplotlib import image
 from scipy import stats
 
-from repertory.baselines.growing_library import GrowingLibrary, MemoryUse, memory_figure, memory_table, simulate
 from repertory.errors import UsageError
+from repertory.paper.memory_simulation import GrowingLibrary, MemoryUse, memory_figure, memory_table, simulate
 
 SMALL = GrowingLibrary(tasks=40, capacity=4, blocks_to_converge=3, acceptance=0.5, blocks=200, runs=6, seed=3)
 

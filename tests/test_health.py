@@ -11,9 +11,9 @@ import torch
 
 import repertory
 from repertory.kernels.network import matrices
-from repertory.kernels.random import new_stream
 from repertory.kernels.replay import draw
 from repertory.kernels.replay_slots import TERMINATED, action_at, ending_at, slot_after
+from repertory.kernels.streams import new_stream
 from repertory.learners.health import OF_ACTOR_CRITIC, OF_Q_LEARNING, dormant_share, has_diverged
 from tests import ppo_twin, q_twin
 from tests.test_recurrent import SPACES as BITS

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import repertory
+from repertory.core.lifetime import Monitor
 from repertory.errors import UsageError
-from repertory.experiments.description import described
 from repertory.fingerprint import code_fingerprint
-from repertory.lifetime import Monitor
+from repertory.runs.component_record import described
 from tests.test_tasks import Faulty, Stray
 
 LEARNERS = {

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import repertory
-from repertory.record import BlockTally
-from repertory.seeds import PURPOSES, generator, policy_seed, seed_sequence
-from repertory.sequence import task_sequence
+from repertory.core.seeds import PURPOSES, generator, policy_seed, seed_sequence
+from repertory.core.sequence import task_sequence
+from repertory.core.tally import BlockTally
 
 QUICK = repertory.DQN(learning_starts=500, buffer_size=2000)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import repertory
-from repertory.episode import EpisodePlayer
+from repertory.core.episode import EpisodePlayer
+from repertory.core.many_episodes import ManyEpisodes
 from repertory.learners.random import Random
-from repertory.many_episodes import ManyEpisodes
 
 SMALL_DQN = repertory.DQN(learning_starts=100, buffer_size=500, target_update_interval=200)
 

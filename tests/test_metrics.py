@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import repertory
-from repertory import metrics
+from repertory.analysis.controls import learning_metrics, one_to_one_runs, random_scores
+from repertory.core import metrics
 from repertory.errors import UsageError
-from repertory.experiments.library import run_spread, sample_observations
-from repertory.experiments.references import learning_metrics, one_to_one_runs, random_scores
-from repertory.experiments.results import read_results
+from repertory.runs.opened import run_spread, sample_observations
+from repertory.sweeps.results import read_results
 
 
 def record(tasks: list[int], scores: list[float], steps: int = 100) -> pd.DataFrame:

@@ -12,10 +12,10 @@ import pytest
 import repertory
 from repertory.cli import main
 from repertory.errors import RunStopped, UsageError
-from repertory.experiments import sweep as sweep_module
-from repertory.experiments.job import Job, run_job
-from repertory.experiments.results import read_results
-from repertory.experiments.status import Status
+from repertory.runs.status import Status
+from repertory.sweeps import sweep as sweep_module
+from repertory.sweeps.job import Job, run_job
+from repertory.sweeps.results import read_results
 
 MINE = """
 title = "Mine"

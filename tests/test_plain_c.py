@@ -9,8 +9,8 @@ import pytest
 from repertory.benchmarks.cartpole_dqn import SETTINGS, TASK
 from repertory.benchmarks.measure import build
 from repertory.benchmarks.plain_c import FLAGS, PlainC, compile_program, has_compiler
+from repertory.core.episode import EpisodePlayer
 from repertory.domains.domain import Domain
-from repertory.episode import EpisodePlayer
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="gcc, which builds the plain C program, is not on the PATH")
 

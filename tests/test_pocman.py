@@ -37,9 +37,9 @@ from repertory.domains.pocman import (
     reset,
     step,
 )
-from repertory.domains.spaces import TwoValued
+from repertory.domains.two_valued import TwoValued
 from repertory.kernels.compile import kernel
-from repertory.kernels.random import Stream, below, new_stream
+from repertory.kernels.streams import Stream, below, new_stream
 
 CHEESE, SUTTON, POCMAN = range(3)
 Cell = tuple[int, int]

@@ -14,12 +14,12 @@ for name in ("sched_getaffinity", "getuid", "geteuid"):
     if hasattr(os, name):
         delattr(os, name)
 import repertory
-skipped = ("repertory.learners.sb3", "repertory.experiments.ray_engine", "repertory.benchmarks")  # need extras
+skipped = ("repertory.learners.sb3", "repertory.sweeps.ray_engine", "repertory.benchmarks")  # need extras
 for module in pkgutil.walk_packages(repertory.__path__, "repertory."):
     if not module.name.startswith(skipped):
         importlib.import_module(module.name)
 from repertory.machine import usable_cores
-from repertory.experiments.sweep import make_engine
+from repertory.sweeps.sweep import make_engine
 assert make_engine("local", None).workers == usable_cores() >= 1
 record = repertory.live("cartpole27", repertory.PPO(net_arch=(6, 6)), 2, blocks=2, block_steps=60, out=sys.argv[1])
 from repertory.cli import main

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import repertory
-from repertory.episode import EpisodePlayer
+from repertory.core.episode import EpisodePlayer
 from repertory.kernels.actor_critic import approximate_kl, normalise, policy_weights_own, policy_weights_pairwise
 from repertory.kernels.advantage import discounted_returns, generalised_advantages
 from repertory.kernels.network import matrices

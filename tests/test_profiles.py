@@ -108,7 +108,7 @@ def test_task_matching_keeps_tasks_apart_and_is_restored_whole() -> None:
     """Each task's memory holds exactly the steps lived in it, and a copy of the state goes on the same."""
     settings = repertory.DQN(memory="task-matching", buffer_size=1000, learning_starts=100)
     domain = repertory.domain("cartpole27")
-    from repertory.episode import EpisodePlayer
+    from repertory.core.episode import EpisodePlayer
 
     player = EpisodePlayer(domain)
     learner, twin = (settings(domain.observation_space, domain.action_space, seed) for seed in (1, 2))

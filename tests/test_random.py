@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from repertory.kernels.random import below, new_stream, next_word, uniform
+from repertory.kernels.streams import below, new_stream, next_word, uniform
 
 WORD = 2**64 - 1
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from repertory.experiments.folder import RunFolder
-from repertory.experiments.job import Job
-from repertory.experiments.keeper import PAUSE_VARIABLE
-from repertory.experiments.local_engine import LocalEngine
-from repertory.experiments.status import FINISHED, LIVING, read_status
-from repertory.experiments.sweep import Sweep, live_sweep
+from repertory.runs.folder import RunFolder
+from repertory.runs.saver import PAUSE_VARIABLE
+from repertory.runs.status import FINISHED, LIVING, read_status
+from repertory.sweeps.job import Job
+from repertory.sweeps.local_engine import LocalEngine
+from repertory.sweeps.sweep import Sweep, live_sweep
 from tests.waiting import wait_until
 
 ray = pytest.importorskip("ray")

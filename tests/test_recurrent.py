@@ -12,11 +12,10 @@ import pytest
 import torch
 
 import repertory
+from repertory.core.episode import EpisodePlayer
 from repertory.domains.domain import CompiledTasks, KernelEnv, TaskKernels
-from repertory.domains.spaces import TwoValued
-from repertory.episode import EpisodePlayer
+from repertory.domains.two_valued import TwoValued
 from repertory.kernels.compile import kernel
-from repertory.kernels.random import below
 from repertory.kernels.recurrent import (
     BatchOfWindows,
     RecurrentShape,
@@ -32,8 +31,9 @@ from repertory.kernels.recurrent import (
     window_forward,
     window_gradient,
 )
+from repertory.kernels.streams import below
 from repertory.learners import drqn, prpo
-from repertory.learners.face import memory_of
+from repertory.learners.compiled_policy import memory_of
 from repertory.learners.random import RandomLearner
 from tests.ppo_twin import OPTIONS as PPO_OPTIONS
 from tests.ppo_twin import assert_clips_matter

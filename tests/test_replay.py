@@ -8,7 +8,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from repertory.kernels.random import new_stream
 from repertory.kernels.replay import MemoryPlan, begin, draw, draw_batch, held, new_cursor, new_replay, store
 from repertory.kernels.replay_slots import (
     CUT_OFF,
@@ -23,6 +22,7 @@ from repertory.kernels.replay_slots import (
     ending_at,
     slot_after,
 )
+from repertory.kernels.streams import new_stream
 
 Experience = tuple
 

@@ -16,19 +16,19 @@ import pytest
 from rich.console import Console
 
 import repertory
-from repertory import metrics
-from repertory.capacity.empirical import estimate_capacity
+from repertory.analysis.capacity import estimate_capacity
+from repertory.cli.reporting import report_in_console
+from repertory.core import metrics
 from repertory.errors import UsageError
-from repertory.experiments.experiment import experiment
-from repertory.experiments.folder import RunFolder
-from repertory.experiments.results import read_results
-from repertory.experiments.sweep import Sweep, claim, run_path
+from repertory.paper.experiments import experiment
 from repertory.report.dashboard import DashboardServer
 from repertory.report.page import embedded_json, render, write_report
 from repertory.report.page_data import page_data
 from repertory.report.paper_figures import safe
-from repertory.report.session import report_in_console
 from repertory.report.tables import latex
+from repertory.runs.folder import RunFolder
+from repertory.sweeps.results import read_results
+from repertory.sweeps.sweep import Sweep, claim, run_path
 from tests import browser
 from tests.waiting import wait_until
 

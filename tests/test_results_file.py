@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from repertory.baselines.growing_library import GrowingLibrary, memory_table
 from repertory.errors import UsageError
-from repertory.experiments.experiment import experiment
-from repertory.experiments.results import read_results
-from repertory.experiments.sweep import Sweep, claim
+from repertory.paper.experiments import experiment
+from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.report import claim_tests
 from repertory.report.page_data import conditions_table
 from repertory.report.results_file import read_pages, results_text, write_results
 from repertory.report.results_tables import scores
 from repertory.report.tables import markdown, markdown_text
+from repertory.sweeps.results import read_results
+from repertory.sweeps.sweep import Sweep, claim
 from tests.records import CONDITIONS, write_sweep
 
 REPOSITORY = Path(__file__).parent.parent

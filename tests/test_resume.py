@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 
 import repertory
+from repertory.core.lifetime import Monitor
 from repertory.errors import RunStopped
-from repertory.experiments import checkpoint as checkpoint_module
-from repertory.experiments import keeper
-from repertory.experiments.checkpoint import DamagedCheckpoint, read_checkpoint
-from repertory.lifetime import Monitor
+from repertory.runs import checkpoint as checkpoint_module
+from repertory.runs import saver
+from repertory.runs.checkpoint import DamagedCheckpoint, read_checkpoint
 
 SMALL = {"learning_starts": 60, "buffer_size": 200, "target_update_interval": 100}
 LEARNERS = {
@@ -77,7 +77,7 @@ def live(out: Path, learner: str = "dqn", selector: str = "epsilon-greedy", **ch
 @pytest.fixture
 def save_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint after every episode."""
-    monkeypatch.setattr(keeper, "LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(saver, "LONGEST_PAUSE", 0.0)
 
 
 def assert_same_run(one: Path, other: Path) -> None:
@@ -117,8 +117,8 @@ VICTIM = """
 import sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from repertory.experiments import keeper
-keeper.LONGEST_PAUSE = 0.03
+from repertory.runs import saver
+saver.LONGEST_PAUSE = 0.03
 import test_resume
 print("ready", flush=True)
 test_resume.live(Path({out!r}), policies=4, blocks={blocks}, block_steps=300, monitors=[test_resume.SlowDown()])
@@ -186,7 +186,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(damage: str, t
 
 
 def plan_live(out: Path, notices: list[str]) -> None:
-    from repertory.experiments.run import live_spec, run_spec
+    from repertory.runs.live import live_spec, run_spec
 
     settings = LEARNERS["dqn"][1]
     spec = run_spec(repertory.domain("cartpole27"), settings, 3, SELECTORS["epsilon-greedy"], blocks=5, block_steps=250)
@@ -272,7 +272,7 @@ def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(
 
 
 def test_a_second_process_on_the_folder_is_refused(tmp_path: Path) -> None:
-    from repertory.experiments.folder import RunFolder
+    from repertory.runs.folder import RunFolder
 
     live(tmp_path / "run", blocks=1)
     (tmp_path / "run" / "done").unlink()

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import repertory
-from repertory.episode import plain_episode
-from repertory.experiments import keeper
-from repertory.lifetime import Monitor
-from repertory.seeds import policy_seed
+from repertory.core.episode import plain_episode
+from repertory.core.lifetime import Monitor
+from repertory.core.seeds import policy_seed
+from repertory.runs import saver
 from repertory.testing import check_learner
 
 th = pytest.importorskip("torch")
@@ -305,7 +305,7 @@ def test_a_run_that_was_stopped_ends_as_one_left_alone(
         options = {"policies": 2, "blocks": 2, "block_steps": 60, "selector": repertory.EpsilonGreedy(epsilon=0.5)}
         return repertory.live("cartpole27", settings, out=tmp_path / folder, monitors=monitors, **options)
 
-    monkeypatch.setattr(keeper, "LONGEST_PAUSE", 0.0)  # a checkpoint after every episode
+    monkeypatch.setattr(saver, "LONGEST_PAUSE", 0.0)  # a checkpoint after every episode
     whole = live("whole")
     with pytest.raises(RuntimeError, match="crash"):
         live("broken", CrashAfter(2))

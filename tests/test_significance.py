@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from repertory.errors import UsageError
-from repertory.significance import (
+from repertory.analysis.significance import (
     bootstrap_interval,
     f_test,
     f_test_from_summary,
@@ -17,6 +16,7 @@ from repertory.significance import (
     interquartile_mean,
     significance_matrix,
 )
+from repertory.errors import UsageError
 
 # Two conditions of the paper's tables (mean, sd), their runs, p as printed, p of the standard test.
 PRINTED = [

@@ -17,15 +17,15 @@ import pytest
 from rich.console import Console
 
 import repertory
+from repertory.cli.sweep_display import SweepDisplay, print_scores
 from repertory.errors import UsageError
-from repertory.experiments.folder import RunFolder
-from repertory.experiments.job import Job, run_job
-from repertory.experiments.local_engine import LocalEngine
-from repertory.experiments.results import read_results
-from repertory.experiments.spec import run_spec
-from repertory.experiments.status import DIVERGED, FINISHED, INTERRUPTED, LIVING, STOPPED, Status, read_status
-from repertory.experiments.sweep import Sweep, claim, live_sweep, make_engine, read_sweep
-from repertory.report.sweep_table import SweepDisplay, print_scores
+from repertory.runs.folder import RunFolder
+from repertory.runs.spec import run_spec
+from repertory.runs.status import DIVERGED, FINISHED, INTERRUPTED, LIVING, STOPPED, Status, read_status
+from repertory.sweeps.job import Job, run_job
+from repertory.sweeps.local_engine import LocalEngine
+from repertory.sweeps.results import read_results
+from repertory.sweeps.sweep import Sweep, claim, live_sweep, make_engine, read_sweep
 from tests.waiting import wait_until
 
 SWEEP = Sweep("cartpole27", scale=0.01, blocks=4)

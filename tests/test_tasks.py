@@ -13,7 +13,7 @@ import pytest
 
 import repertory
 from repertory.errors import EpisodeFault, UsageError
-from repertory.experiments.checkpoint import read_checkpoint
+from repertory.runs.checkpoint import read_checkpoint
 
 CARTS = [("CartPole-v1", {"sutton_barto_reward": flag}) for flag in (False, True)]
 

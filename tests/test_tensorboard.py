@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import repertory
-from repertory.experiments import keeper
-from repertory.experiments.tensorboard import TensorBoardMonitor
-from repertory.lifetime import Monitor
+from repertory.core.lifetime import Monitor
+from repertory.runs import saver
+from repertory.runs.tensorboard import TensorBoardMonitor
 
 accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
 
@@ -57,7 +57,7 @@ def test_event_files_hold_the_record(tmp_path: Path) -> None:
 
 def test_a_resumed_run_shows_each_block_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = live(tmp_path / "whole")
-    monkeypatch.setattr(keeper, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(saver, "SHORTEST_PAUSE", 0.0)
     with pytest.raises(Crash):
         live(tmp_path / "broken", CrashAtBlock(2))  # before the third block is saved, after it was logged
     live(tmp_path / "broken")

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 import repertory
-from repertory.experiments.experiment import experiment
-from repertory.experiments.folder import RunFolder
-from repertory.experiments.results import read_results
-from repertory.experiments.status import FINISHED, Status
-from repertory.experiments.sweep import Sweep
-from repertory.experiments.timing import FILE_NAME, FROM_SPEED, MEASURED, TimeUsed, read_kept, time_used, write_time
-from repertory.lifetime import Monitor
-from repertory.record import BlockTally
+from repertory.core.lifetime import Monitor
+from repertory.core.tally import BlockTally
+from repertory.paper.experiments import experiment
 from repertory.report.time_table import duration, time_sentence, time_table
+from repertory.runs.folder import RunFolder
+from repertory.runs.status import FINISHED, Status
+from repertory.runs.timing import FILE_NAME, FROM_SPEED, MEASURED, TimeUsed, read_kept, time_used, write_time
+from repertory.sweeps.results import read_results
+from repertory.sweeps.sweep import Sweep
 from tests.records import CONDITIONS, SPEED, STEPS, write_sweep
 
 

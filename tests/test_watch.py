@@ -18,12 +18,9 @@ from PIL import Image
 from rich.console import Console
 
 import repertory
+from repertory.core.lifetime import Monitor
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
-from repertory.experiments.folder import FolderInUse, RunFolder
-from repertory.experiments.library import open_run
-from repertory.experiments.spec import run_spec
-from repertory.lifetime import Monitor
 from repertory.report.animation import (
     IN_A_PAGE,
     Limits,
@@ -35,6 +32,9 @@ from repertory.report.animation import (
     watch_in_console,
 )
 from repertory.report.watching import Performance, best_policy, choose_performance, open_performance, play_greedily
+from repertory.runs.folder import FolderInUse, RunFolder
+from repertory.runs.opened import open_run
+from repertory.runs.spec import run_spec
 
 SMALL = {"learning_starts": 60, "buffer_size": 200, "target_update_interval": 100}
 MAZE_STEPS = 24
@@ -274,7 +274,7 @@ def test_the_terminal_shows_each_frame_over_the_last(runs: Callable[[str], Path]
 def test_a_run_that_another_process_lives_can_be_watched(runs: Callable[[str], Path]) -> None:
     folder = RunFolder(runs("drqn"))
     program = (
-        "import sys; from pathlib import Path; from repertory.experiments.folder import RunFolder\n"
+        "import sys; from pathlib import Path; from repertory.runs.folder import RunFolder\n"
         "with RunFolder(Path(sys.argv[1])).locked(): print('held', flush=True); input()"
     )
     holder = subprocess.Popen(
@@ -291,7 +291,7 @@ def test_a_run_that_another_process_lives_can_be_watched(runs: Callable[[str], P
 
 
 def test_an_unfinished_run_can_be_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("repertory.experiments.keeper.LONGEST_PAUSE", 0.0)  # a checkpoint after every episode
+    monkeypatch.setattr("repertory.runs.saver.LONGEST_PAUSE", 0.0)  # a checkpoint after every episode
     with pytest.raises(Break):
         live(tmp_path / "run", "drqn", monitors=[BreakAfterBlock()])
     assert not RunFolder(tmp_path / "run").is_done

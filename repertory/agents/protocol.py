@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.learners.protocol import Learner, State
-from repertory.selectors import MakeSelector
+from repertory.selectors.protocol import MakeSelector
 
 
 class Situation(NamedTuple):

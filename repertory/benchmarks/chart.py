@@ -8,8 +8,8 @@ from typing import Any
 
 import matplotlib as mpl
 
+from repertory.benchmarks.figures_text import figure_text, target_text
 from repertory.benchmarks.result import Result
-from repertory.benchmarks.wording import figure_text, target_text
 from repertory.report.style import COLOURS
 
 mpl.use("Agg")

@@ -9,8 +9,8 @@ import numpy as np
 
 from repertory import domain
 from repertory.benchmarks.measure import Contender
+from repertory.core.many_episodes import ManyEpisodes
 from repertory.learners.random import RandomLearner
-from repertory.many_episodes import ManyEpisodes
 
 # Gymnasium's cart and pole (1 kg, 0.1 kg, 1 m) and its rules, so that episodes are as long as there.
 TASK = 13

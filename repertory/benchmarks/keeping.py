@@ -7,14 +7,14 @@ import time
 from pathlib import Path
 
 from repertory.benchmarks.result import Measured, Side
-from repertory.experiments.folder import RunFolder
-from repertory.experiments.job import Job
-from repertory.experiments.keeper import Keeper
-from repertory.experiments.local_engine import LocalEngine
-from repertory.experiments.run import live_spec
-from repertory.experiments.spec import run_spec
-from repertory.lifetime import Monitor
-from repertory.record import BlockTally
+from repertory.core.lifetime import Monitor
+from repertory.core.tally import BlockTally
+from repertory.runs.folder import RunFolder
+from repertory.runs.live import live_spec
+from repertory.runs.saver import Saver
+from repertory.runs.spec import run_spec
+from repertory.sweeps.job import Job
+from repertory.sweeps.local_engine import LocalEngine
 
 SECONDS = 60.0
 """Of life in which the share of checkpoints is found: they are taken every 20 seconds at the most."""
@@ -34,9 +34,9 @@ class _StopAfter(Monitor):
 def checkpoint_share(_repeats: int) -> Measured:
     """Time that a 9-policy Cartpole DQN lifetime spends on checkpoints. Once: it is a minute already."""
     saving = 0.0
-    save = Keeper.save
+    save = Saver.save
 
-    def timed_save(self: Keeper) -> None:
+    def timed_save(self: Saver) -> None:
         nonlocal saving
         started = time.monotonic()
         save(self)
@@ -44,14 +44,14 @@ def checkpoint_share(_repeats: int) -> Measured:
 
     with tempfile.TemporaryDirectory() as scratch:
         spec = run_spec("cartpole27", "dqn", 9, "epsilon-greedy")
-        Keeper.save = timed_save  # type: ignore[method-assign]
+        Saver.save = timed_save  # type: ignore[method-assign]
         started = time.monotonic()
         try:
             live_spec(spec, Path(scratch) / "run", [_StopAfter(SECONDS)])
         except KeyboardInterrupt:
             pass
         finally:
-            Keeper.save = save  # type: ignore[method-assign]
+            Saver.save = save  # type: ignore[method-assign]
         lived = time.monotonic() - started
     return Measured(saving / lived, Side("saving", "s", (saving,), is_cost=True), Side("living", "s", (lived,)))
 
@@ -67,7 +67,7 @@ def checkpoint_seconds(repeats: int) -> Measured:
         folder.path.mkdir()
         for _ in range(repeats):
             started = time.monotonic()
-            Keeper(folder, lifetime, {}).save()
+            Saver(folder, lifetime, {}).save()
             seen.append(time.monotonic() - started)
     side = Side("repertory", "s", tuple(seen), is_cost=True)
     return Measured(side.best, side)

@@ -15,7 +15,7 @@ from typing import Any
 
 from repertory import domain
 from repertory.benchmarks.result import Measured, NotMeasured, Side
-from repertory.episode import EpisodePlayer
+from repertory.core.episode import EpisodePlayer
 
 Contender = Callable[[], float]
 """Does a fixed amount of work and returns how much that was, in environment steps if not said otherwise."""

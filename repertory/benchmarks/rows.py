@@ -9,7 +9,7 @@ from repertory import DQN, DRQN
 from repertory.benchmarks import cartpole_dqn, cartpole_ppo, environment, plain_c, pocman_drqn, pocman_prpo
 from repertory.benchmarks.keeping import checkpoint_seconds, checkpoint_share, gain_of_second_worker
 from repertory.benchmarks.measure import speed_against
-from repertory.benchmarks.memory import megabytes_of
+from repertory.benchmarks.memory_use import megabytes_of
 from repertory.benchmarks.peak import share_of_peak
 from repertory.benchmarks.result import AT_LEAST, AT_MOST, Row, Target
 from repertory.benchmarks.scaling import Size, cost_against

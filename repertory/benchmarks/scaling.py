@@ -17,11 +17,11 @@ import numpy as np
 from repertory import DQN
 from repertory.benchmarks.measure import Contender, take_turns
 from repertory.benchmarks.result import Measured, Side
+from repertory.core.lifetime import Lifetime
+from repertory.core.many_episodes import ManyEpisodes
 from repertory.domains.cartpole import VALUES_27, CartpoleRules, cartpole
 from repertory.domains.domain import Domain
-from repertory.experiments.spec import run_spec
-from repertory.lifetime import Lifetime
-from repertory.many_episodes import ManyEpisodes
+from repertory.runs.spec import run_spec
 
 RULES = CartpoleRules(max_steps=25, angle_limit=90.0, position_limit=1_000.0)
 BLOCK_STEPS = 5_000

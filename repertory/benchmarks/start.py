@@ -14,7 +14,7 @@ from repertory.benchmarks.result import Measured, Side
 DRIVER = """
 import sys, time
 from repertory.cli import main
-from repertory.episode import EpisodePlayer
+from repertory.core.episode import EpisodePlayer
 
 play = EpisodePlayer.play
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from repertory.domains.domain import CompiledTasks, Domain, EndFeature, KernelEnv, TaskKernels
 from repertory.kernels.compile import kernel
-from repertory.kernels.random import Stream, uniform
+from repertory.kernels.streams import Stream, uniform
 from repertory.settings import Settings, setting
 
 GRAVITY = 9.8

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import UsageError
-from repertory.kernels.random import Stream, new_stream
+from repertory.kernels.streams import Stream, new_stream
 
 
 class TaskKernels(NamedTuple):
@@ -69,7 +69,7 @@ class Domain:
     settings: dict[str, Any] = field(default_factory=dict)
     """What the domain was built with, for the record of a run."""
     score: str = "mean return"
-    """How its blocks are scored; see `repertory.metrics.SCORES`."""
+    """How its blocks are scored; see `repertory.core.metrics.SCORES`."""
     sample_observations: Callable[[np.random.Generator, int], NDArray[np.float32]] | None = None
     """(rng, count) -> observations that policies may be compared on; the observation space's own samples if none."""
     end_feature: EndFeature | None = None

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.domains.domain import CompiledTasks, Domain, KernelEnv, TaskKernels
-from repertory.domains.spaces import TwoValued
+from repertory.domains.two_valued import TwoValued
 from repertory.kernels.compile import kernel
-from repertory.kernels.random import Stream, below, uniform
+from repertory.kernels.streams import Stream, below, uniform
 from repertory.settings import Settings, setting
 
 # Directions, which are also the actions. x grows east and y south; the opposite of a direction is two further on.

@@ -9,10 +9,10 @@ from typing import Any
 
 import gymnasium
 
+from repertory.core.metrics import SCORES
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
 from repertory.fingerprint import code_fingerprint
-from repertory.metrics import SCORES
 
 TaskSpec = str | tuple[str, Mapping[str, Any]] | Callable[[], gymnasium.Env]
 """An id, an id with keyword arguments, or anything that makes an environment when called."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
-from repertory.kernels.random import Stream, uniform
+from repertory.kernels.streams import Stream, uniform
 
 Vector = NDArray[np.float32]
 Matrix = NDArray[np.float32]

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import inlined, kernel
-from repertory.kernels.random import Stream, below
 from repertory.kernels.replay_passes import LONGEST_EPISODE, begin_pass_or_episode, finish_episode, room_in_pass
 from repertory.kernels.replay_pool import draw_from_pool, enter_pool, release, room_in_pool
 from repertory.kernels.replay_ring import begin_in_ring, close_dangling, draw_from_ring, room_in_ring
@@ -53,6 +52,7 @@ from repertory.kernels.replay_slots import (
     slot_kind,
     write_observation,
 )
+from repertory.kernels.streams import Stream, below
 
 
 class MemoryPlan(NamedTuple):

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
-from repertory.kernels.random import Stream, below, uniform
 from repertory.kernels.replay_slots import (
     CAPACITY,
     FREE_COUNT,
@@ -25,6 +24,7 @@ from repertory.kernels.replay_slots import (
     Replay,
     set_ending,
 )
+from repertory.kernels.streams import Stream, below, uniform
 
 
 @kernel

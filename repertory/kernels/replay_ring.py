@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import inlined, kernel
-from repertory.kernels.random import Stream, below
 from repertory.kernels.replay_slots import (
     CAPACITY,
     CUT_OFF,
@@ -27,6 +26,7 @@ from repertory.kernels.replay_slots import (
     set_ending,
     slot_after,
 )
+from repertory.kernels.streams import Stream, below
 
 
 @kernel

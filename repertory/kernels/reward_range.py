@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from repertory.kernels.compile import inlined
-from repertory.kernels.memory import Field
+from repertory.kernels.layout import Field
 
 REWARD_RANGE: list[Field] = [("reward_low", np.float32, ()), ("reward_high", np.float32, ())]
 """Fields of a policy: the smallest and the largest of its rewards and 0."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
-from repertory.kernels.memory import allocate, fill_settings, layout, shared_scratch
+from repertory.kernels.layout import allocate, fill_settings, layout, shared_scratch
 from repertory.kernels.network import (
     Matrix,
     NetworkShape,
@@ -26,15 +26,15 @@ from repertory.kernels.network import (
     new_activations,
 )
 from repertory.kernels.q_loss import note_best
-from repertory.kernels.random import below, new_stream, uniform
 from repertory.kernels.replay import begin, cursor_between_steps, draw_batch
 from repertory.kernels.replay_slots import HELD, read_observation, slot_after
 from repertory.kernels.reward_range import UNSEEN, largest_return
+from repertory.kernels.streams import below, new_stream, uniform
+from repertory.learners.encoding import action_count, observation_size, value_range
 from repertory.learners.health import SAMPLE_SIZE, Health, Minibatch, norm, q_health
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
 from repertory.learners.replaying import ReplayingPolicy
-from repertory.learners.spaces import action_count, observation_size, value_range
 from repertory.settings import Settings, setting
 
 # ------------------------------------------------------------------------------------------------ settings

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
-from repertory.kernels.memory import layout
+from repertory.kernels.layout import layout
 from repertory.kernels.network import Matrix, argmax
 from repertory.kernels.q_loss import note_best
-from repertory.kernels.random import below, uniform
 from repertory.kernels.recurrent import (
     BatchOfWindows,
     RecurrentShape,
@@ -37,10 +36,11 @@ from repertory.kernels.recurrent import (
 )
 from repertory.kernels.replay import begin, steps_before
 from repertory.kernels.replay_slots import read_observation
+from repertory.kernels.streams import below, uniform
 from repertory.learners.dqn import DQN, DQNLearner
+from repertory.learners.encoding import action_count, observation_size
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
-from repertory.learners.spaces import action_count, observation_size
 from repertory.learners.windows import window_outputs
 from repertory.settings import setting
 

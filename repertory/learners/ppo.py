@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from repertory.errors import UsageError
 from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import kernel
-from repertory.kernels.memory import allocate, fill_settings, layout, shared_scratch
+from repertory.kernels.layout import allocate, fill_settings, layout, shared_scratch
 from repertory.kernels.network import (
     Matrix,
     NetworkShape,
@@ -26,9 +26,10 @@ from repertory.kernels.network import (
     network_shape,
     new_activations,
 )
-from repertory.kernels.random import below, new_stream
 from repertory.kernels.reward_range import UNSEEN, largest_return, note_reward
-from repertory.learners.face import CompiledPolicy
+from repertory.kernels.streams import below, new_stream
+from repertory.learners.compiled_policy import CompiledPolicy
+from repertory.learners.encoding import action_count, observation_size
 from repertory.learners.health import Health, Minibatch, actor_critic_health, norm
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.proximal import (
@@ -40,7 +41,6 @@ from repertory.learners.proximal import (
     policy_fields,
     scratch_fields,
 )
-from repertory.learners.spaces import action_count, observation_size
 from repertory.settings import Settings, setting
 
 # ------------------------------------------------------------------------------------------------ settings

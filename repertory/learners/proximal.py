@@ -19,11 +19,11 @@ from repertory.kernels.actor_critic import (
 )
 from repertory.kernels.advantage import discounted_returns, generalised_advantages
 from repertory.kernels.compile import kernel
-from repertory.kernels.memory import Field
+from repertory.kernels.layout import Field
 from repertory.kernels.network import Matrix
 from repertory.kernels.optimisers import adam, clip_norm
-from repertory.kernels.random import below
 from repertory.kernels.reward_range import REWARD_RANGE
+from repertory.kernels.streams import below
 
 
 class Arrays(NamedTuple):

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import kernel
+from repertory.kernels.layout import layout
 from repertory.kernels.lstm_cell import cell_forward
-from repertory.kernels.memory import layout
 from repertory.kernels.network import Matrix, head
 from repertory.kernels.product import add_product
-from repertory.kernels.random import below
 from repertory.kernels.recurrent import (
     BatchOfWindows,
     RecurrentShape,
@@ -42,6 +41,8 @@ from repertory.kernels.recurrent import (
     window_gradient,
 )
 from repertory.kernels.reward_range import note_reward
+from repertory.kernels.streams import below
+from repertory.learners.encoding import action_count, observation_size
 from repertory.learners.ppo import PPO, PPOLearner
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.proximal import (
@@ -53,7 +54,6 @@ from repertory.learners.proximal import (
     policy_fields,
     scratch_fields,
 )
-from repertory.learners.spaces import action_count, observation_size
 from repertory.learners.windows import window_outputs
 from repertory.settings import setting
 

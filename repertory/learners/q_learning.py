@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
-from repertory.kernels.memory import Field
+from repertory.kernels.layout import Field
 from repertory.kernels.network import Matrix
 from repertory.kernels.optimisers import adadelta, adam, clip_values, move_towards
 from repertory.kernels.q_loss import clip_all, huber_loss, squared_loss

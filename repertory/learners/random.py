@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
-from repertory.kernels.memory import allocate, layout
-from repertory.kernels.random import below, new_stream
-from repertory.learners.face import CompiledPolicy
+from repertory.kernels.layout import allocate, layout
+from repertory.kernels.streams import below, new_stream
+from repertory.learners.compiled_policy import CompiledPolicy
+from repertory.learners.encoding import action_count, observation_size
 from repertory.learners.protocol import Learner, LearnerKernels
-from repertory.learners.spaces import action_count, observation_size
 from repertory.settings import Settings
 
 

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.domains.spaces import TwoValued
+from repertory.domains.two_valued import TwoValued
 from repertory.kernels.handle import pack
 from repertory.kernels.replay import MemoryPlan, new_cursor, new_replay
 from repertory.kernels.replay_slots import (
@@ -21,8 +21,8 @@ from repertory.kernels.replay_slots import (
     MATCHING,
     Replay,
 )
-from repertory.learners.face import CompiledPolicy, restore
-from repertory.learners.spaces import observation_size
+from repertory.learners.compiled_policy import CompiledPolicy, restore
+from repertory.learners.encoding import observation_size
 
 
 class TaskMemory(NamedTuple):

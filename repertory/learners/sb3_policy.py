@@ -19,7 +19,7 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from repertory.errors import UsageError
-from repertory.learners.face import restore
+from repertory.learners.compiled_policy import restore
 from repertory.learners.protocol import State
 from repertory.learners.sb3_state import Generators, pack, unpack
 

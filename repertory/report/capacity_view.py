@@ -12,10 +12,10 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from repertory.capacity.clusters import PUBLISHED, Clusters
-from repertory.capacity.empirical import CapacityEstimate
-from repertory.capacity.preselect import Recommendation
-from repertory.experiments.experiment import PublishedCapacity
+from repertory.analysis.capacity import CapacityEstimate
+from repertory.analysis.clusters import PUBLISHED, Clusters
+from repertory.analysis.recommend import Recommendation
+from repertory.paper.experiments import PublishedCapacity
 from repertory.paths import staged
 from repertory.report.style import COLOURS
 

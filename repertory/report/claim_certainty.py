@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from repertory.experiments.experiment import experiment
+from repertory.paper.experiments import experiment
 from repertory.report.claim_quantities import SCORES, Evidence, Reference
 
 CLEAR, WITHIN_SPREAD = "clear", "within the published spread"

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repertory import metrics
+from repertory.analysis.controls import UNADAPTIVE, one_to_one_runs, random_scores_of
+from repertory.core import metrics
 from repertory.errors import UsageError
-from repertory.experiments.experiment import experiment
-from repertory.experiments.library import run_spread
-from repertory.experiments.references import UNADAPTIVE, one_to_one_runs, random_scores_of
-from repertory.experiments.results import Results, Run
+from repertory.paper.experiments import experiment
+from repertory.runs.opened import run_spread
+from repertory.sweeps.results import Results, Run
 
 
 class Reference(NamedTuple):

@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from repertory.baselines.growing_library import memory_table
-from repertory.capacity.empirical import CapacityCurve, capacity_curve
+from repertory.analysis.capacity import CapacityCurve, capacity_curve
+from repertory.analysis.controls import scores_by_policies
+from repertory.analysis.significance import f_test
 from repertory.errors import UsageError
-from repertory.experiments.experiment import experiment
-from repertory.experiments.references import scores_by_policies
+from repertory.paper.experiments import experiment
+from repertory.paper.memory_simulation import memory_table
 from repertory.report.claim_certainty import (
     Requirement,
     Weights,
@@ -30,7 +31,6 @@ from repertory.report.claim_certainty import (
     rising,
 )
 from repertory.report.claim_quantities import QUANTITIES, Evidence, NotYet, Reference
-from repertory.significance import f_test
 
 
 class Outcome(NamedTuple):

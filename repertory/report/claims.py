@@ -1,6 +1,6 @@
 """The claims ledger: every claim of the paper that runs can decide, and what the runs at hand say about it.
 
-The claims are data (`claims.toml`): what is claimed, where, the test that decides it, and the reason for its bounds.
+The claims are data (`repertory/paper/claims.toml`): what is claimed, where, the test that decides it, and the reason for its bounds.
 Claims are judged for each profile apart, on sweeps of one length: the longest that decide. A claim whose runs are not
 there yet comes with the command that lives them.
 """
@@ -22,16 +22,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from repertory.analysis.controls import command
+from repertory.cli.tables import print_problems
 from repertory.errors import UsageError, unknown
-from repertory.experiments.experiment import experiment
-from repertory.experiments.references import command
-from repertory.experiments.results import Results, read_results
-from repertory.experiments.sweep import FILE_NAME, Sweep, default_folder
+from repertory.paper.experiments import experiment
 from repertory.paths import existing_folder
 from repertory.profiles import PROFILES
 from repertory.report.claim_quantities import AGAINST_ONE_TO_ONE, Evidence, NotYet, Reference, one_to_one_of
 from repertory.report.claim_tests import CHOICES, KINDS, pair_up
-from repertory.report.console import print_problems
+from repertory.sweeps.results import Results, read_results
+from repertory.sweeps.sweep import FILE_NAME, Sweep, default_folder
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"
@@ -103,7 +103,7 @@ class Judgement:
 @cache
 def all_claims() -> tuple[Claim, ...]:
     """In the order of the file."""
-    file = resources.files("repertory.report").joinpath("claims.toml")
+    file = resources.files("repertory.paper").joinpath("claims.toml")
     return tuple(read_claim(name, content) for name, content in tomllib.loads(file.read_text("utf-8")).items())
 
 

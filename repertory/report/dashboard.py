@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from repertory.errors import UsageError, one_line
-from repertory.experiments.results import read_results
 from repertory.paths import existing_folder
 from repertory.report.page import render
 from repertory.report.page_data import page_data
+from repertory.sweeps.results import read_results
 
 ADDRESS = "127.0.0.1"
 REFRESH = 3.0

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from repertory.experiments.results import Results, Run
+from repertory.sweeps.results import Results, Run
 
 
 @dataclass(frozen=True)

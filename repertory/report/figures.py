@@ -9,10 +9,11 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
-from repertory.experiments.folder import RunFolder
-from repertory.metrics import block_scores
-from repertory.record import RECENT_BLOCKS, Record, recent_shares
+from repertory.core.metrics import block_scores
+from repertory.core.tally import RECENT_BLOCKS, recent_shares
 from repertory.report.summary import development
+from repertory.runs.folder import RunFolder
+from repertory.runs.record import Record
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from repertory.baselines.growing_library import GrowingLibrary, memory_figure, memory_table
+from repertory.paper.memory_simulation import GrowingLibrary, memory_figure, memory_table
 from repertory.paths import check_new_folder, staged
 from repertory.report.capacity_view import print_frame
 

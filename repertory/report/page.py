@@ -12,13 +12,13 @@ from typing import Any
 
 import pandas as pd
 
-from repertory.baselines.growing_library import GrowingLibrary, memory_figure, memory_table
 from repertory.errors import UsageError
-from repertory.experiments.results import Results
+from repertory.paper.memory_simulation import GrowingLibrary, memory_figure, memory_table
 from repertory.paths import check_new_folder, staged
 from repertory.report import paper_figures
 from repertory.report.page_data import page_data
 from repertory.report.tables import write_table
+from repertory.sweeps.results import Results
 
 PAGE = "index.html"
 MEMORY_RUNS = 10

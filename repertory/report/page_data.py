@@ -1,6 +1,6 @@
 """Everything the report page shows, as plain values: what the page's script draws and the dashboard sends.
 
-Every number here comes from `repertory.metrics`, `repertory.capacity` or `repertory.significance`.
+Every number here comes from `repertory.core.metrics` or `repertory.analysis`.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repertory.analysis.controls import UNADAPTIVE, capacity_of, command, learning_metrics, scores_by_policies
+from repertory.analysis.significance import significance_matrix
+from repertory.core.metrics import STRETCH, development
+from repertory.core.tally import plays_by_task
 from repertory.errors import UsageError
-from repertory.experiments.library import LibrarySummary, summarise
-from repertory.experiments.references import UNADAPTIVE, capacity_of, command, learning_metrics, scores_by_policies
-from repertory.experiments.results import Results, Run
-from repertory.metrics import STRETCH, development
-from repertory.record import plays_by_task
 from repertory.report.domains import Part, by_domain, together
 from repertory.report.time_table import time_table
-from repertory.significance import significance_matrix
+from repertory.runs.opened import LibrarySummary, summarise
+from repertory.sweeps.results import Results, Run
 
 ASSIGNMENT_POINTS = 15
 """Stretches of a lifetime in the picture of who plays what."""

@@ -17,14 +17,14 @@ from typing import Any
 
 from rich.console import Console
 
+from repertory.cli.tables import print_problems
 from repertory.errors import UsageError, unknown
-from repertory.experiments.results import Results
 from repertory.paths import check_new_file, check_new_folder, staged, write_whole
 from repertory.report import paper_figures, results_tables
 from repertory.report.claims import Judgement, judge, read_all_results
-from repertory.report.console import print_problems
 from repertory.report.page_data import page_data
 from repertory.report.tables import markdown_text
+from repertory.sweeps.results import Results
 
 FIGURES, NOTES = "figures", "notes"
 INTRODUCTION, CLAIMS, CONCLUSION = "introduction", "claims", "conclusion"

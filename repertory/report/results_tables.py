@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from repertory.experiments.results import Results
-from repertory.experiments.timing import FROM_SPEED
 from repertory.report.claim_certainty import CLEAR, WITHIN_SPREAD
 from repertory.report.claims import MARKS, UNDECIDED, Judgement
 from repertory.report.page_data import conditions_table, plain
 from repertory.report.tables import markdown, markdown_text
 from repertory.report.time_table import duration, time_table
+from repertory.runs.timing import FROM_SPEED
+from repertory.sweeps.results import Results
 
 FAR = 2.0
 """Published standard deviations from which on a difference is marked."""
@@ -23,7 +23,7 @@ RULE_OF_CERTAINTY = (
     "With fewer runs than the paper's, a verdict on mean scores is *clear* if they lie beyond the claim's bounds by "
     "more than two standard errors at the published standard deviation, else *within the published spread*: more runs "
     "may turn it. Where nothing is added, the paper prints no spread to judge by. Bounds and their reasons are in "
-    "`repertory/report/claims.toml`.\n"
+    "`repertory/paper/claims.toml`.\n"
 )
 
 Row = Mapping[str, Any]

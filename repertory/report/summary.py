@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repertory.record import policy_columns, recent_shares
+from repertory.core.tally import policy_columns, recent_shares
 
 
 class PolicyShare(NamedTuple):

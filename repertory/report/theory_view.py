@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from repertory.capacity.polynomials import EXAMPLE_1, polynomial_capacity
-from repertory.capacity.walks import WalkCapacity, walk_capacities
 from repertory.errors import unknown
+from repertory.paper.polynomials import EXAMPLE_1, polynomial_capacity
+from repertory.paper.walks import WalkCapacity, walk_capacities
 from repertory.paths import check_new_folder
 from repertory.report.capacity_view import keep, print_frame
 from repertory.report.style import COLOURS

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from repertory.experiments.results import Results, Run
-from repertory.experiments.timing import FROM_SPEED, MEASURED, TimeUsed, time_used
+from repertory.runs.timing import FROM_SPEED, MEASURED, TimeUsed, time_used
+from repertory.sweeps.results import Results, Run
 
 HOUR, DAY = 3600.0, 86400.0
 ALL = "all"

@@ -20,15 +20,15 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.core.episode import blaming
+from repertory.core.lifetime import EPISODE_SEEDS, Lifetime
+from repertory.core.tally import recent_shares
 from repertory.domains.domain import Domain
-from repertory.episode import blaming
 from repertory.errors import UsageError
-from repertory.experiments.library import open_run
-from repertory.experiments.spec import RunSpec
-from repertory.lifetime import EPISODE_SEEDS, Lifetime
 from repertory.paths import existing_folder
-from repertory.record import recent_shares
-from repertory.selectors import argmax_random_tie
+from repertory.runs.opened import open_run
+from repertory.runs.spec import RunSpec
+from repertory.selectors.protocol import argmax_random_tie
 
 PICTURE, TEXT = "rgb_array", "ansi"
 """Gymnasium's names for the two ways to draw an environment."""

@@ -9,11 +9,11 @@ import numpy as np
 
 from repertory import catalogue
 from repertory.agents.protocol import Episode, MakeAgent, Situation, can_be_saved
+from repertory.core.lifetime import Lifetime
 from repertory.domains.domain import Domain
 from repertory.errors import EpisodeFault
-from repertory.experiments.spec import RunSpec, run_spec
 from repertory.learners.protocol import MakeLearner
-from repertory.lifetime import Lifetime
+from repertory.runs.spec import RunSpec, run_spec
 from repertory.testing.trace import ConformanceError, expect
 
 

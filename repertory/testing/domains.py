@@ -11,12 +11,12 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from repertory.core.episode import EpisodePlayer
+from repertory.core.metrics import SCORES
 from repertory.domains.domain import Domain
-from repertory.episode import EpisodePlayer
 from repertory.errors import UsageError
-from repertory.kernels.random import new_stream
+from repertory.kernels.streams import new_stream
 from repertory.learners.random import Random
-from repertory.metrics import SCORES
 from repertory.testing.trace import (
     ConformanceError,
     Moment,

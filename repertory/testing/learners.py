@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from repertory import catalogue
 from repertory.agents.library import LibraryAgent
+from repertory.core.lifetime import EPISODE_SEEDS, Lifetime
+from repertory.core.seeds import generator
+from repertory.core.sequence import single_task
 from repertory.domains.domain import Domain
 from repertory.learners.protocol import CompiledLearner, MakeLearner
-from repertory.lifetime import EPISODE_SEEDS, Lifetime
-from repertory.seeds import generator
-from repertory.selectors import FixedSelector
-from repertory.sequence import single_task
+from repertory.selectors.fixed import FixedSelector
 from repertory.testing.trace import (
     ConformanceError,
     Moment,

@@ -1,0 +1,1 @@
+"""What runs come to: capacity, controls, recommendation, clusters, statistics."""

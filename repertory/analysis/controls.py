@@ -1,0 +1,198 @@
+"""What forgetting and transfer are measured against: the random policy and the one-to-one run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repertory.analysis.capacity import CapacityEstimate, estimate_capacity
+from repertory.core.episode import EpisodePlayer
+from repertory.core.metrics import by_bins, forgetting_ratios, transfer_ratios
+from repertory.core.seeds import generator
+from repertory.core.tally import BlockTally
+from repertory.domains.domain import Domain
+from repertory.errors import RunStopped, UsageError
+from repertory.learners.random import Random
+from repertory.paper.experiments import Condition
+from repertory.runs.folder import RUN_FILE, RunFolder
+from repertory.runs.live import live_spec
+from repertory.runs.spec import RunSpec, recorded_component
+from repertory.sweeps.results import Results, Run
+
+RANDOM_STEPS = 60_000
+"""Steps of random play on each task."""
+UNADAPTIVE = ("fixed-partition", "one-to-one")
+"""Selectors that never change which policy plays a task."""
+TWIN = "OneToOne"
+"""The conditions of runs that were lived only to be compared with begin so."""
+
+
+def random_scores(domain: Domain, steps: int = RANDOM_STEPS, seed: int = 0) -> dict[int, float]:
+    """The score of the uniform random policy on each task."""
+    player = EpisodePlayer(domain)
+    seeds = generator(seed, "env", 0)
+    scores = {}
+    for task in range(domain.n_tasks):
+        learner = Random()(domain.observation_space, domain.action_space, task)
+        tally = BlockTally(0, task, 1)
+        while tally.steps < steps:
+            outcome = player.play(task, learner, int(seeds.integers(2**31)))
+            tally.add(0, outcome.total_reward, outcome.steps)
+        scores[task] = tally.score(domain.score)
+    player.close()
+    return scores
+
+
+def random_scores_of(run: Run) -> dict[int, float]:
+    """The same, on the domain of a run; remembered, for all conditions of a sweep ask for it.
+
+    The domain must be here to be played: a run may be of somebody whose code is not, or is another by now.
+    """
+    try:
+        return _random_scores_of(json.dumps({key: run.settings[key] for key in ("domain", "profile", "task_names")}))
+    except (UsageError, RunStopped) as reason:
+        raise UsageError(
+            f"random play on {run.settings['domain']['name']}, which forgetting and transfer of {run.condition} are "
+            f"measured by, is not possible here: {reason}"
+        ) from reason
+
+
+@cache
+def _random_scores_of(settings: str) -> dict[int, float]:
+    described = json.loads(settings)
+    domain = recorded_component(described, "domain")
+    if list(domain.task_names) != described["task_names"]:
+        raise UsageError(f"the tasks that {domain.name} has now are not those of the run")
+    return random_scores(domain)
+
+
+def one_to_one_runs(results: Results, learner: str) -> dict[int, Run]:
+    """Finished runs of a learner with a policy for each task, by number."""
+    return {
+        run.number: run
+        for run in itertools.chain(*results.by_condition.values())
+        if run.settings["learner"]["name"] == learner
+        and run.settings["policies"] == len(run.settings["task_names"])
+        and run.settings["selector"]["name"] in UNADAPTIVE
+    }
+
+
+def live_one_to_one(results: Results, run: Run) -> Run:
+    """Live the one-to-one run with the task sequence of another, into the same folder of results."""
+    changes = {"selector": {"name": "one-to-one"}, "policies": len(run.settings["task_names"])}
+    condition, path = _twin_folder(results, run)
+    folder = RunFolder(path)
+    if folder.is_done:  # lived since the results were read
+        return Run(condition, path, folder.settings(), folder.read_blocks(), is_done=True)
+    record = live_spec(RunSpec.from_json({**run.settings, **changes}), path)
+    return Run(condition, path, record.settings, record.blocks, is_done=True)
+
+
+def _twin_folder(results: Results, run: Run) -> tuple[str, Path]:
+    """Condition and folder of the one-to-one run; with the domain's name if that of another domain is there."""
+    condition = f"{TWIN}{run.settings['learner']['name'].upper()}"
+    for name in (condition, f"{condition}-{run.settings['domain']['name']}"):
+        path = results.path / name / f"run-{run.number:02d}"
+        if not (path / RUN_FILE).exists() or RunFolder(path).settings()["domain"] == run.settings["domain"]:
+            break
+    return name, path
+
+
+def learning_metrics(results: Results, condition: str, compute_missing: bool = False) -> dict[str, pd.DataFrame]:
+    """Forgetting and transfer ratios of a condition, all runs together, by bins.
+
+    Where a run of the same number with a policy for each task is missing, it is lived if `compute_missing`, else named.
+    """
+    runs = results.by_condition.get(condition, [])
+    if not runs:
+        raise UsageError(f"{results.path} has no finished run of {condition}; next: {command(results, condition)}")
+    learner = str(runs[0].settings["learner"]["name"])
+    twins: Mapping[int, Run] = one_to_one_runs(results, learner)
+    scores = random_scores_of(runs[0])
+    forgetting, transfer = [], []
+    for run in runs:
+        twin = twins.get(run.number)
+        if twin is None:
+            if not compute_missing:
+                raise _missing_twin(results, run)
+            twin = live_one_to_one(results, run)
+        forgetting.append(forgetting_ratios(run.blocks, twin.blocks, scores, run.score_kind))
+        transfer.append(transfer_ratios(run.blocks, twin.blocks, scores, run.score_kind))
+    return {
+        "forgetting": by_bins(pd.concat(forgetting), "interfering"),
+        "transfer": by_bins(pd.concat(transfer), "prior"),
+    }
+
+
+def command(results: Results, condition: str, runs: str = "0") -> str:
+    """The command that fills a gap."""
+    if results.sweep is None:
+        return "repertory run --help"
+    extra = f" --profile {results.sweep.profile}" if results.sweep.profile != "text" else ""
+    extra += f" --scale {results.sweep.scale:g}" if results.sweep.scale != 1 else ""
+    extra += f" --blocks {results.sweep.blocks}" if results.sweep.blocks is not None else ""
+    extra += f" --seed {results.sweep.seed}" if results.sweep.seed else ""
+    name = results.sweep.experiment
+    return f"repertory reproduce {name} --conditions {condition} --runs {runs}{extra} --out {results.path}"
+
+
+def _conditions_of(results: Results, learner: str) -> list[Condition]:
+    """Those that the experiment has of a learner; none outside of the paper's experiments."""
+    known = {} if results.experiment is None else results.experiment.conditions
+    return [condition for condition in known.values() if condition.learner == learner]
+
+
+def _missing_twin(results: Results, run: Run) -> UsageError:
+    learner = str(run.settings["learner"]["name"])
+    names = [c.name for c in _conditions_of(results, learner) if c.policies == len(run.settings["task_names"])]
+    next_step = (
+        command(results, names[0], str(run.number)) if names else f"live {run.condition} with one-to-one selection"
+    )
+    return UsageError(
+        f"forgetting and transfer of {run.condition} need run {run.number} of {learner} with a policy for each task; "
+        f"next: {next_step}"
+    )
+
+
+def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) -> dict[int, Any]:
+    """Lifetime scores of a learner's runs by number of policies; the paper's capacity uses the unadaptive ones."""
+    scores: dict[int, list[float]] = {}
+    kinds = set()
+    for runs in results.by_condition.values():
+        for run in runs:
+            if run.condition.startswith(TWIN) and results.experiment is not None:
+                continue  # lived for comparison; the experiment has a condition of its own for it
+            is_fixed = run.settings["selector"]["name"] in UNADAPTIVE
+            if run.settings["learner"]["name"] == learner and is_fixed == unadaptive:
+                scores.setdefault(int(run.settings["policies"]), []).append(run.score("lifetime"))
+                shared = ("domain", "learner", "profile", "blocks", "block_steps")
+                kinds.add(json.dumps({key: run.settings.get(key) for key in shared}, sort_keys=True))
+    if len(kinds) > 1:
+        raise UsageError(
+            f"{results.path} holds runs of {learner} on {len(kinds)} different domains, settings or lengths, which do "
+            "not compare; next: give the folder of one sweep"
+        )
+    return {policies: np.array(values) for policies, values in sorted(scores.items())}
+
+
+def capacity_of(results: Results, learner: str) -> CapacityEstimate:
+    """From the unadaptive runs; the largest library must have a policy for each task, or be the paper's largest."""
+    scores = scores_by_policies(results, learner)
+    n_tasks = next(len(r.settings["task_names"]) for r in results.runs if r.settings["learner"]["name"] == learner)
+    known = _conditions_of(results, learner)
+    largest = max((c.policies for c in known), default=n_tasks)
+    if max(scores) < largest:
+        names = [c.name for c in known if c.policies == largest]
+        next_step = command(results, names[0]) if names else "live a run with --selector one-to-one"
+        raise UsageError(
+            f"{results.path} has no finished run of {learner} with {largest} policies, which the others are measured "
+            f"against; next: {next_step}"
+        )
+    return estimate_capacity(scores, n_tasks)

@@ -1,1 +1,0 @@
-"""What a fixed library of policies is compared with."""

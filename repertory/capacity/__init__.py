@@ -1,1 +1,0 @@
-"""Task capacity: how many tasks one policy can hold."""

@@ -1,0 +1,69 @@
+"""Settings from a command line and a TOML file, checked by name.
+
+    [run]
+    domain = "cartpole27"
+    policies = 9
+
+    [learner]
+    learning_rate = 0.05
+
+`--set learner.learning_rate=0.05` says the same as the last two lines and wins over the file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from repertory.errors import UsageError, unknown
+from repertory.runs.spec import COMPONENTS, RUN_KEYS, RunSpec
+
+Sections = dict[str, dict[str, Any]]
+
+
+def read_config(path: Path | None) -> Sections:
+    """The sections of a TOML file: `run`, and one per component for its settings."""
+    if path is None:
+        return {}
+    try:
+        content = tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise UsageError(f"cannot read --config {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"--config {path} is not valid TOML: {error}") from None
+    for section, values in content.items():
+        if section not in ("run", *COMPONENTS):
+            raise unknown(f"section in {path}", section, ("run", *COMPONENTS))
+        if not isinstance(values, dict):
+            raise UsageError(f"'{section}' in {path} is not a section; write [{section}] on a line of its own")
+    for key in content.get("run", {}):
+        if key not in RUN_KEYS:
+            raise unknown(f"key in [run] of {path}", key, RUN_KEYS)
+    return content
+
+
+def read_assignments(assignments: Sequence[str]) -> Sections:
+    """`["learner.gamma=0.9"]` to `{"learner": {"gamma": "0.9"}}`."""
+    sections: Sections = {}
+    for assignment in assignments:
+        target, equals, value = assignment.partition("=")
+        component, dot, name = target.strip().partition(".")
+        if not (equals and dot and name):
+            raise UsageError(f"--set {assignment!r} is not of the form learner.NAME=VALUE")
+        if component not in COMPONENTS:
+            raise unknown("component in --set", component, COMPONENTS)
+        sections.setdefault(component, {})[name] = value
+    return sections
+
+
+def spec_from_options(options: dict[str, Any], assignments: Sequence[str] = (), config: Path | None = None) -> RunSpec:
+    """The spec of the run that the user asked for: the command line first, then the file, then the defaults."""
+    file, changes = read_config(config), read_assignments(assignments)
+    given = {key: value for key, value in options.items() if value is not None}
+    run = {**file.get("run", {}), **given}
+    for key in ("domain", "learner", "policies"):
+        if key not in run:
+            raise UsageError(f"--{key} is missing; see 'repertory run --help'")
+    return RunSpec.from_names(run, {part: {**file.get(part, {}), **changes.get(part, {})} for part in COMPONENTS})

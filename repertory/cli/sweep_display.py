@@ -1,0 +1,174 @@
+"""A sweep in front of a person: a live table of its runs, lines in a log, and the scores when it is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from repertory.cli.tables import print_problems, published_text
+from repertory.report.time_table import duration, time_sentence
+from repertory.runs.status import DIVERGED, FINISHED, LIVING, Status
+from repertory.sweeps.job import Job
+from repertory.sweeps.results import Results
+
+REFRESH = 1.0
+LINE_EVERY = 60.0
+"""Seconds between lines where there is no terminal."""
+STALE = 30.0
+"""A run that has said nothing for so many seconds stands still."""
+WAITING = "waiting"
+"""The state of a run that was begun, and stands still or is still to be gone on with."""
+UNDER_WAY = (LIVING, WAITING)
+
+
+@dataclass
+class _Estimate:
+    """Of what is still to do."""
+
+    steps_per_second: float
+    seconds_left: float | None
+    share_done: float
+
+
+class SweepDisplay:
+    """Shows all runs of a sweep with speed and time left."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        self._jobs: list[Job] = []
+        self._ends: dict[str, Status] = {}
+        self._shown = 0.0
+
+    def begin(self, jobs: Sequence[Job], standing: Mapping[str, Status], workers: int) -> None:
+        """All jobs are of the same length; `standing` has those that need not be lived."""
+        self._jobs, self._workers = list(jobs), workers
+        self._blocks, self._block_steps = (int(jobs[0].spec[key]) for key in ("blocks", "block_steps"))
+        self._ends = dict(standing)
+        if self._live is not None:
+            self._live.start()
+        else:
+            finished = sum(status.state == FINISHED for status in self._ends.values())
+            self._console.print(f"{len(jobs)} runs, {finished} finished, {workers} at a time", soft_wrap=True)
+
+    def tick(self) -> None:
+        now = time.monotonic()
+        if now - self._shown < (REFRESH if self._live is not None else LINE_EVERY):
+            return
+        self._shown = now
+        statuses = self._statuses()
+        estimate = self._estimate(statuses)
+        if self._live is not None:
+            self._live.update(self._render(statuses, estimate), refresh=True)
+        else:
+            self._console.print(self._line(statuses, estimate), soft_wrap=True)
+
+    def ended(self, job: Job, status: Status) -> None:
+        self._ends[job.folder] = status
+        if self._live is None or status.state != FINISHED:
+            message = f": {status.message}" if status.message else ""
+            speed = f", {status.steps_per_second:,.0f} steps/s" if status.state == FINISHED else ""
+            self._console.print(f"{job.condition} run {job.run} {status.state}{speed}{message}", soft_wrap=True)
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def _statuses(self) -> list[Status | None]:
+        """Of each job: how it ended, or how far it has come by what its folder says."""
+        found: list[Status | None] = []
+        for job in self._jobs:
+            status = self._ends.get(job.folder)
+            if status is None:
+                status = job.status()
+                is_living = status is not None and status.state == LIVING and time.time() - status.time < STALE
+                if status is not None and not is_living and status.state != FINISHED:
+                    status = replace(status, state=WAITING, steps_per_second=0.0)
+            found.append(status)
+        return found
+
+    def _estimate(self, statuses: Sequence[Status | None]) -> _Estimate:
+        """Each learner at the speed seen of it so far; learners not seen yet at the mean of the others'."""
+        speeds: dict[str, list[float]] = {}
+        blocks = float(self._blocks)
+        left: dict[str, float] = {}
+        total, now, longest = 0.0, 0.0, 0.0
+        for job, status in zip(self._jobs, statuses, strict=True):
+            learner = job.learner
+            done = 0.0 if status is None else blocks if status.state not in UNDER_WAY else status.blocks
+            total += done
+            left[learner] = left.get(learner, 0.0) + blocks - done
+            longest = max(longest, (blocks - done) / blocks)
+            if status is not None and status.steps_per_second > 0:
+                speeds.setdefault(learner, []).append(status.steps_per_second)
+                now += status.steps_per_second if status.state == LIVING else 0.0
+        if not speeds:
+            return _Estimate(0.0, None, total / (blocks * len(self._jobs)))
+        usual = float(np.mean([np.mean(seen) for seen in speeds.values()]))
+        seconds = sum(
+            amount * self._block_steps / (float(np.mean(speeds[learner])) if learner in speeds else usual)
+            for learner, amount in left.items()
+        )
+        of_one = longest * blocks * self._block_steps / usual  # workers that have nothing left to do do not help
+        return _Estimate(now, max(seconds / self._workers, of_one), total / (blocks * len(self._jobs)))
+
+    def _line(self, statuses: Sequence[Status | None], estimate: _Estimate) -> str:
+        finished = sum(status is not None and status.state == FINISHED for status in statuses)
+        failed = sum(status is not None and status.state not in (FINISHED, *UNDER_WAY) for status in statuses)
+        bad = f", {failed} failed" if failed else ""
+        return (
+            f"{finished} of {len(self._jobs)} runs finished{bad}, {estimate.share_done:.1%} of the steps, "
+            f"{estimate.steps_per_second:,.0f} steps/s, {duration(estimate.seconds_left)} left"
+        )
+
+    def _render(self, statuses: Sequence[Status | None], estimate: _Estimate) -> Group:
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for title in ("condition", "finished", "under way", "score", "steps/s"):
+            table.add_column(
+                title, justify="left" if title in ("condition", "under way") else "right", no_wrap=title == "condition"
+            )
+        for condition in dict.fromkeys(job.condition for job in self._jobs):
+            own = [(j, s) for j, s in zip(self._jobs, statuses, strict=True) if j.condition == condition]
+            ended = [status for _job, status in own if status is not None and status.state == FINISHED]
+            under_way = [(job, status) for job, status in own if status is not None and status.state in UNDER_WAY]
+            bad = sum(status is not None and status.state == DIVERGED for _job, status in own)
+            scores = [status.score for _job, status in under_way if status.score is not None]
+            table.add_row(
+                condition,
+                f"{len(ended)}/{len(own)}" + (f" ({bad} diverged)" if bad else ""),
+                "  ".join(f"run {j.run}: {s.blocks / self._blocks:.0%}" for j, s in under_way),
+                f"{np.mean(scores):.4g}" if scores else "",
+                f"{sum(s.steps_per_second for _j, s in under_way):,.0f}" if under_way else "",
+            )
+        return Group(table, Text(self._line(statuses, estimate), style="bold"))
+
+
+def print_scores(console: Console, results: Results) -> None:
+    """Lifetime and final scores of all conditions, beside the published ones, and the time they took."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("condition", no_wrap=True)
+    for title in ("runs", "lifetime", "published", "final", "published"):
+        table.add_column(title, justify="right")
+    for condition, runs in results.by_condition.items():
+        row = [condition, str(len(runs))]
+        paper = results.published(condition)
+        for which in ("lifetime", "final"):
+            row.append(_mean_and_deviation(results.scores(condition, which)))
+            row.append(published_text(getattr(paper, which, None)))
+        table.add_row(*row)
+    console.print(table)
+    if sentence := time_sentence(results):
+        console.print(sentence, soft_wrap=True)
+    print_problems(console, results)
+
+
+def _mean_and_deviation(scores: np.ndarray) -> str:
+    deviation = f" ± {scores.std(ddof=1):.3g}" if len(scores) > 1 else ""
+    return f"{scores.mean():.4g}{deviation}"

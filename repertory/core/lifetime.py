@@ -1,0 +1,160 @@
+"""Lifetime Policy Reuse: the paper's Algorithm 1, whole.
+
+A lifetime is a sequence of blocks; a block presents one task for a budget of steps; every episode of it is played
+by one policy, which the agent chooses and which acts and learns as it would alone. In the paper, the agent is a fixed
+library of policies with a selector (`repertory.agents.library`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from repertory.agents.protocol import Episode, Situation, can_be_saved, opening_steps
+from repertory.core.episode import EpisodePlayer, Outcome
+from repertory.core.seeds import generator
+from repertory.core.tally import BlockTally, block_table
+from repertory.domains.domain import Domain
+from repertory.errors import EpisodeFault
+
+EPISODE_SEEDS = 2**31
+"""Episode seeds are below this: environments of all makes take such seeds."""
+
+
+class Monitor:
+    """Looks on as a lifetime goes by: progress bars, logs, checkpoints. Override what is of interest."""
+
+    def lifetime_begins(self, lifetime: Lifetime) -> None:
+        """Before the first episode, or the first after a checkpoint."""
+
+    def episode_ended(self, tally: BlockTally) -> None:
+        """`tally` is the running block's."""
+
+    def block_ended(self, tally: BlockTally) -> None: ...
+
+    def lifetime_ends(self) -> None:
+        """After the last block, or whatever stopped it."""
+
+
+class Lifetime:
+    """An agent and a task sequence, and how far they have come. To be saved, the agent must be of the savable kind."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        agent: Any,
+        sequence: NDArray[np.int64],
+        block_steps: int,
+        seed: int,
+        run: int,
+        hidden_tasks: bool = False,
+    ) -> None:
+        self.agent = agent
+        self.sequence = sequence
+        self.block_steps = block_steps
+        self.rows: list[dict[str, Any]] = []
+        self._tally: BlockTally | None = None
+        """The running block, if one has begun."""
+        self._hidden_tasks = hidden_tasks
+        self._task_names = domain.task_names
+        self._player = EpisodePlayer(domain, opening_steps=opening_steps(agent))
+        self._select_rng = generator(seed, "select", run)
+        self._env_rng = generator(seed, "env", run)
+
+    @property
+    def policies(self) -> Sequence[Any]:
+        """The agent's, as many as there are now."""
+        return self.agent.policies
+
+    def live(self, monitors: Sequence[Monitor] = ()) -> None:
+        """Live all blocks that are still to come."""
+        for monitor in monitors:
+            monitor.lifetime_begins(self)
+        try:
+            self._live_blocks(monitors)
+        finally:
+            for monitor in monitors:
+                monitor.lifetime_ends()
+
+    def _live_blocks(self, monitors: Sequence[Monitor]) -> None:
+        for block in range(len(self.rows), len(self.sequence)):
+            tally = self._tally or BlockTally(block, int(self.sequence[block]), len(self.policies))
+            self._tally = tally
+            self._live_block(tally, monitors)
+            self.rows.append(tally.row())
+            self._tally = None
+            for monitor in monitors:
+                monitor.block_ended(tally)
+
+    def _live_block(self, tally: BlockTally, monitors: Sequence[Monitor]) -> None:
+        """Episodes of one task until the block's steps are used up; the running episode is finished."""
+        situation = Situation(None if self._hidden_tasks else tally.task)
+        while tally.steps < self.block_steps:
+            policy = self.agent.choose(situation, self._select_rng)
+            episode_seed = int(self._env_rng.integers(EPISODE_SEEDS))
+            outcome = self._play(tally, policy, episode_seed)
+            tally.add(policy, outcome.total_reward, outcome.steps)
+            self.agent.ended(situation, Episode(policy, outcome.total_reward, outcome.steps, outcome.opening))
+            for monitor in monitors:
+                monitor.episode_ended(tally)
+
+    def _play(self, tally: BlockTally, policy: int, episode_seed: int) -> Outcome:
+        """One episode; what goes wrong in it is told with the task and the policy."""
+        if not 0 <= policy < len(self.policies):
+            raise EpisodeFault(
+                f"{self._where(tally, policy)}: the agent chose a policy that is none of 0 to {len(self.policies) - 1}"
+            )
+        try:
+            outcome = self._player.play(tally.task, self.policies[policy], episode_seed, not self._hidden_tasks)
+        except EpisodeFault as fault:
+            raise EpisodeFault(f"{self._where(tally, policy)}: {fault}") from fault.__cause__
+        if not math.isfinite(outcome.total_reward):
+            raise EpisodeFault(
+                f"{self._where(tally, policy)}: an episode of {outcome.steps} steps gave a return that is not finite"
+            )
+        return outcome
+
+    def _where(self, tally: BlockTally, policy: int) -> str:
+        return f"task {tally.task} ({self._task_names[tally.task]}), policy {policy}, block {tally.block}"
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Everything that decides what is still to come, between two episodes: arrays by name, and plain values."""
+        values = {
+            "rows": self.rows,
+            "tally": None if self._tally is None else self._tally.state(),
+            "select": self._select_rng.bit_generator.state,
+            "env": self._env_rng.bit_generator.state,
+        }
+        return self.agent.state_dict(), values
+
+    def load_state(self, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> None:
+        """Become the lifetime that `state` described."""
+        self.agent.load_state_dict(arrays)
+        self.rows = list(values["rows"])
+        self._tally = None if values["tally"] is None else BlockTally.from_state(values["tally"], len(self.policies))
+        self._select_rng.bit_generator.state = values["select"]
+        self._env_rng.bit_generator.state = values["env"]
+
+    @property
+    def steps(self) -> int:
+        """Lived so far, those of the running block included."""
+        return sum(row["steps"] for row in self.rows) + (0 if self._tally is None else self._tally.steps)
+
+    @property
+    def can_be_saved(self) -> bool:
+        """Whether the agent and all its policies have `state_dict` and `load_state_dict`."""
+        return can_be_saved(self.agent)
+
+    def close(self) -> None:
+        """Let go of the environments."""
+        self._player.close()
+
+    @property
+    def blocks(self) -> pd.DataFrame:
+        """What has been lived so far."""
+        return block_table(self.rows, len(self.policies))

@@ -1,0 +1,105 @@
+"""The tally of a lifetime: one row per block, however many policies there are."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+LAST_EPISODES = 10
+"""`last_return` is the mean return of this many last episodes of a block."""
+
+
+class BlockTally:
+    """What happened in the running block."""
+
+    def __init__(self, block: int, task: int, n_policies: int) -> None:
+        self.block = block
+        self.task = task
+        self.steps = 0
+        self.episodes = 0
+        self.total_reward = 0.0
+        self.plays = [0] * n_policies
+        """How many episodes each policy played; policies that come later in the block are added."""
+        self._last_returns: deque[float] = deque(maxlen=LAST_EPISODES)
+
+    def add(self, policy: int, total_reward: float, steps: int) -> None:
+        self.steps += steps
+        self.episodes += 1
+        self.total_reward += total_reward
+        self.plays += [0] * (policy + 1 - len(self.plays))
+        self.plays[policy] += 1
+        self._last_returns.append(total_reward)
+
+    @property
+    def mean_return(self) -> float:
+        return self.total_reward / max(self.episodes, 1)
+
+    def score(self, kind: str) -> float:
+        """Of the block so far; see `repertory.core.metrics.SCORES`."""
+        return self.total_reward / max(self.steps, 1) if kind == "reward per step" else self.mean_return
+
+    @property
+    def last_return(self) -> float:
+        """Mean return of the last episodes."""
+        return sum(self._last_returns) / max(len(self._last_returns), 1)
+
+    def state(self) -> dict[str, Any]:
+        """Plain values, for a checkpoint."""
+        return self.row() | {"last_returns": list(self._last_returns)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_policies: int) -> BlockTally:
+        tally = cls(state["block"], state["task"], n_policies)
+        tally.steps, tally.episodes = state["steps"], state["episodes"]
+        tally.total_reward = state["total_reward"]
+        tally._last_returns.extend(state["last_returns"])
+        tally.plays = [state.get(f"policy_{i}", 0) for i in range(n_policies)]
+        return tally
+
+    def row(self) -> dict[str, Any]:
+        return {
+            "block": self.block,
+            "task": self.task,
+            "steps": self.steps,
+            "episodes": self.episodes,
+            "total_reward": self.total_reward,
+            "mean_return": self.mean_return,
+            "last_return": self.last_return,
+            **{f"policy_{i}": count for i, count in enumerate(self.plays)},
+        }
+
+
+def block_table(rows: list[dict[str, Any]], n_policies: int) -> pd.DataFrame:
+    """`record.blocks`: a row per block, columns as `BlockTally.row`, also when no block was lived.
+
+    A policy that was not there yet has played no episode.
+    """
+    columns = ["block", "task", "steps", "episodes", "total_reward", "mean_return", "last_return"]
+    played = max((len(row) - len(columns) for row in rows), default=0)
+    policies = [f"policy_{i}" for i in range(max(n_policies, played))]
+    return pd.DataFrame([dict.fromkeys(policies, 0) | row for row in rows], columns=[*columns, *policies])
+
+
+RECENT_BLOCKS = 3
+"""How many last blocks of a task tell which policies it uses by now."""
+
+
+def recent_shares(blocks: pd.DataFrame, n_tasks: int) -> NDArray[np.float64]:
+    """Share of each policy in each task's last blocks: (task, policy), NaN for tasks that never came."""
+    plays = plays_by_task(blocks.groupby("task").tail(RECENT_BLOCKS), n_tasks).astype(float)
+    totals = plays.sum(axis=1, keepdims=True)
+    return np.divide(plays, totals, out=np.full_like(plays, np.nan), where=totals > 0)
+
+
+def policy_columns(blocks: pd.DataFrame) -> list[str]:
+    return [column for column in blocks.columns if column.startswith("policy_")]
+
+
+def plays_by_task(blocks: pd.DataFrame, n_tasks: int) -> NDArray[np.int64]:
+    """Episodes by (task, policy), over the given blocks."""
+    counts = blocks.groupby("task")[policy_columns(blocks)].sum()
+    return counts.reindex(range(n_tasks), fill_value=0).to_numpy(np.int64)

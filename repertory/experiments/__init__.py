@@ -1,1 +1,0 @@
-"""Running lifetimes and keeping what comes of them."""

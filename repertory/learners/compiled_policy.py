@@ -1,0 +1,149 @@
+"""What all compiled learners have in common towards Python: checks at the door, saving, restoring, copying.
+
+The kernels of a learner read and write its memory without looking whether an index fits; everything that comes from
+outside passes through here first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.kernels.handle import pack
+from repertory.kernels.layout import shared_scratch
+from repertory.learners.encoding import encoder
+from repertory.learners.health import Health
+from repertory.learners.protocol import LearnerKernels
+
+
+class CompiledPolicy:
+    """The face of a policy whose state is a NamedTuple `arrays`: the structured element `policy` and what else the
+    learner needs. If there is another element, `scratch`, all policies of the kind share it."""
+
+    kernels: ClassVar[LearnerKernels]
+    state_fields: ClassVar[tuple[str, ...]]
+    """The fields of `policy` that decide its future; the rest are settings, or can be found again."""
+    added_fields: ClassVar[Mapping[str, float]] = {}
+    """Those of `state_fields` that states saved by earlier versions lack, and what they are in a new policy."""
+
+    def __init__(self, arrays: Any, inputs: int, actions: int, observation_space: gymnasium.Space) -> None:
+        self.arrays = arrays
+        self.handle = pack(arrays)
+        self.inputs = inputs
+        self.actions = actions
+        self._encode = encoder(observation_space)
+
+    @property
+    def policy(self) -> Any:
+        """The policy's memory by field: `learner.policy["weights"]`."""
+        return self.arrays.policy[0]
+
+    @property
+    def scratch(self) -> Any:
+        """What the last kernel left behind, this policy's or another's: `learner.scratch["gradient"]`."""
+        return self.arrays.scratch[0]
+
+    def begin_episode(self) -> None:
+        self.kernels.begin_episode(self.arrays)
+
+    def act(self, observation: NDArray[np.float32]) -> int:
+        return self.kernels.act(self.arrays, self._checked(observation))
+
+    def observe(
+        self,
+        observation: NDArray[np.float32],
+        action: int,
+        reward: float,
+        next_observation: NDArray[np.float32],
+        terminated: bool,
+        truncated: bool,
+    ) -> None:
+        if not 0 <= action < self.actions:
+            raise ValueError(f"action {action!r} is not one of 0 to {self.actions - 1}")
+        self.kernels.observe(
+            self.arrays,
+            self._checked(observation),
+            int(action),
+            float(reward),
+            self._checked(next_observation),
+            bool(terminated),
+            bool(truncated),
+        )
+
+    def _checked(self, observation: Any) -> NDArray[np.float32]:
+        vector = np.ascontiguousarray(self._encode(observation) if self._encode else observation, np.float32)
+        if vector.shape != (self.inputs,):
+            raise ValueError(f"an observation has shape {vector.shape}; this policy was built for ({self.inputs},)")
+        return vector
+
+    def is_finite(self) -> bool:
+        """Whether all weights are numbers still."""
+        return bool(np.isfinite(self.policy["weights"]).all())
+
+    def losses(self) -> tuple[int, float]:
+        """How many updates there have been, and the sum of their losses: squared temporal differences or, for an
+        actor-critic, squared errors of the value."""
+        return int(self.policy["updates"]), float(self.policy["loss_total"])
+
+    def health(self) -> Health:
+        """How sound the policy is, by the names in `repertory.learners.health`; nothing if it has no values."""
+        return {}
+
+    def checked_rows(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        if observations.ndim != 2 or observations.shape[1] != self.inputs:
+            raise ValueError(f"observations have shape {observations.shape}; needed: (rows, {self.inputs})")
+        return observations
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        return {name: np.array(self.policy[name]) for name in self.state_fields}
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        if not set(self.state_fields) - set(self.added_fields) <= set(state) <= set(self.state_fields):
+            raise ValueError(f"state has {sorted(state)} where this learner needs {sorted(self.state_fields)}")
+        for name in self.state_fields:
+            if name in state:
+                restore(self.arrays.policy[name], np.asarray(state[name])[None], name)
+            else:
+                self.arrays.policy[name] = self.added_fields[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name != "handle"}
+        if _has_scratch(self.arrays):  # only its kind: the copy will share what is there already
+            state["arrays"] = self.arrays._replace(scratch=self.arrays.scratch.dtype)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if _has_scratch(self.arrays):
+            self.arrays = self.arrays._replace(scratch=shared_scratch(self.arrays.scratch))
+        self.handle = pack(self.arrays)
+
+
+def restore(target: NDArray[Any], source: NDArray[Any], name: str) -> None:
+    """Copy one array into another of the same shape and kind."""
+    if target.shape != source.shape or target.dtype != source.dtype:
+        raise ValueError(f"{name} is {source.dtype}{source.shape}, needed: {target.dtype}{target.shape}")
+    target[...] = source
+
+
+def memory_of(learner: Any) -> int:
+    """Bytes that one more policy takes: its own arrays if it is compiled, else what it would save."""
+    if isinstance(learner, CompiledPolicy):
+        arrays = learner.arrays
+        return _bytes_in(arrays._replace(scratch=None) if _has_scratch(arrays) else arrays)
+    return _bytes_in(tuple(learner.state_dict().values()))
+
+
+def _has_scratch(arrays: Any) -> bool:
+    return "scratch" in arrays._fields
+
+
+def _bytes_in(arrays: Any) -> int:
+    """Of arrays in nested tuples; what is no array weighs nothing."""
+    if isinstance(arrays, tuple):
+        return sum(_bytes_in(part) for part in arrays)
+    return int(getattr(arrays, "nbytes", 0))

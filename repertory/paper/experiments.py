@@ -1,0 +1,212 @@
+"""Experiments as data: conditions, length, number of runs and, for the paper's, the published values beside them.
+
+Each table or figure of the paper is one TOML file in `published/`. A score there is `[mean, standard deviation]` over
+runs, or `[mean]` where the paper prints no more. A file of one's own has the same form and needs no more than this:
+
+    domain = "cartpole27"
+    blocks = 100
+    [conditions]
+    Two  = { learner = "dqn", policies = 2 }
+    Nine = { learner = "dqn", policies = 9, settings.learner.learning_rate = 0.05 }
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from repertory import catalogue
+from repertory.errors import UsageError, unknown
+from repertory.runs.spec import COMPONENTS, DEFAULTS
+
+TASK_OF_THE_RUN = "of the run"
+
+
+class Published(NamedTuple):
+    """A score as the paper prints it."""
+
+    mean: float
+    deviation: float | None = None
+    """Standard deviation over runs."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One line of a table: what each of its runs is made of."""
+
+    name: str
+    learner: str
+    policies: int
+    selector: str = DEFAULTS["selector"]
+    agent: str = DEFAULTS["agent"]
+    hidden_tasks: bool = False
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Changes to the settings of `learner`, `selector`, `agent` and `domain`."""
+    lifetime: Published | None = None
+    final: Published | None = None
+
+
+class Comparison(NamedTuple):
+    """A p-value of the paper."""
+
+    conditions: tuple[str, str]
+    score: str
+    p: float
+
+
+class Range(NamedTuple):
+    """What the paper gives as a range, for the conditions that match one of some patterns."""
+
+    metric: str
+    conditions: tuple[str, ...]
+    range: tuple[float, float]
+    note: str = ""
+
+
+class PublishedCapacity(NamedTuple):
+    """Empirical task capacity at a tolerance, or the number of policies it amounts to; and its integral."""
+
+    tolerance: float
+    capacity: float | None = None
+    integrated: float | None = None
+    policies: int | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of the paper, or an experiment of one's own."""
+
+    name: str
+    title: str
+    domain: str
+    runs: int
+    blocks: int
+    block_steps: int
+    """Of a lifetime; the domain's usual length if a file does not say."""
+    conditions: Mapping[str, Condition]
+    task: str | None = None
+    """`TASK_OF_THE_RUN` if run n is lived on task n alone."""
+    final: str = "last 10 blocks"
+    comparisons: tuple[Comparison, ...] = ()
+    capacity: Mapping[str, PublishedCapacity] = field(default_factory=dict)
+    """By learner."""
+    ranges: tuple[Range, ...] = ()
+    days_per_run: tuple[float, ...] = ()
+    """On the wall, as the paper prints them: a number, or from the one to the other."""
+
+    def select(self, patterns: Sequence[str]) -> list[Condition]:
+        """The conditions whose names match one of the patterns (`AdaptiveDQN9P`, `Unadaptive*`); all if none."""
+        if not patterns:
+            return list(self.conditions.values())
+        for pattern in patterns:
+            if not fnmatch.filter(self.conditions, pattern):
+                raise unknown(f"condition of {self.name}", pattern, self.conditions)
+        matches = [name for name in self.conditions if any(fnmatch.fnmatchcase(name, p) for p in patterns)]
+        return [self.conditions[name] for name in matches]
+
+
+@cache
+def experiment_names() -> tuple[str, ...]:
+    files = resources.files("repertory.paper").joinpath("published").iterdir()
+    return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
+
+
+@cache
+def experiment(name: str) -> Experiment:
+    """An experiment of the paper by name."""
+    if name not in experiment_names():
+        raise unknown("experiment", name, experiment_names())
+    file = resources.files("repertory.paper").joinpath("published", f"{name}.toml")
+    return read_experiment(name, tomllib.loads(file.read_text()))
+
+
+def read_definition(path: Path) -> dict[str, Any]:
+    """The content of a file of one's own; what it says is checked by `read_experiment`."""
+    try:
+        return tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not valid TOML: {' '.join(str(error).split())}") from None
+
+
+KEYS = (
+    *("title", "domain", "runs", "blocks", "block_steps", "conditions", "defaults", "task", "final"),
+    *("comparisons", "capacity", "ranges", "days_per_run"),
+)
+CONDITION_KEYS = ("learner", "policies", "selector", "agent", "hidden_tasks", "settings", "lifetime", "final")
+
+
+def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:
+    """From the content of a file; whatever has no place in an experiment fails."""
+    for key in content:
+        if key not in KEYS:
+            raise unknown(f"key in {name}", key, KEYS)
+    rest = {"title": name, "runs": 1, **content}
+    defaults, tables = rest.pop("defaults", {}), rest.pop("conditions", {})
+    if not isinstance(rest.get("domain"), str):
+        raise UsageError(
+            f"'domain' in {name} is {rest.get('domain')!r}; valid: {', '.join(catalogue.names('domains'))}"
+        )
+    if not isinstance(tables, dict) or not isinstance(defaults, dict) or not tables:
+        raise UsageError(f"{name} has no conditions; valid: a table [conditions] with one entry or more")
+    usual = catalogue.lengths(rest["domain"])
+    rest = {"blocks": usual[0], "block_steps": usual[1], **rest}
+    for key in ("runs", "blocks", "block_steps"):
+        if type(rest[key]) is not int or rest[key] < 1:
+            raise UsageError(f"'{key}' in {name} is {rest[key]!r}; valid: a whole number at least 1")
+    conditions = {key: _read_condition(name, key, value, defaults) for key, value in tables.items()}
+    try:
+        published = _read_published(rest)
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"what {name} says of published values has another form than the paper's files ({error})"
+        ) from None
+    for comparison in published["comparisons"]:
+        for condition in comparison.conditions:
+            if condition not in conditions:
+                raise UsageError(f"experiment {name} compares {condition}, which it does not have")
+    return Experiment(name=name, conditions=conditions, **published, **rest)
+
+
+def _read_published(rest: dict[str, Any]) -> dict[str, Any]:
+    """What the paper prints of an experiment besides scores, taken out of the content of its file."""
+    return {
+        "comparisons": tuple(
+            Comparison(tuple(entry.pop("conditions")), **entry) for entry in map(dict, rest.pop("comparisons", []))
+        ),
+        "ranges": tuple(
+            Range(entry.pop("metric"), tuple(entry.pop("conditions")), tuple(entry.pop("range")), **entry)
+            for entry in map(dict, rest.pop("ranges", []))
+        ),
+        "days_per_run": tuple(rest.pop("days_per_run", ())),
+        "capacity": {name: PublishedCapacity(**entry) for name, entry in rest.pop("capacity", {}).items()},
+    }
+
+
+def _read_condition(source: str, name: str, given: Any, defaults: Mapping[str, Any]) -> Condition:
+    if not isinstance(given, dict):
+        raise UsageError(f"condition '{name}' in {source} is {given!r}; valid: a table with 'learner' and 'policies'")
+    if not name or any(character in name for character in "/\\\0") or name.startswith("."):
+        raise UsageError(f"condition {name!r} in {source} cannot be the name of a folder; valid: letters and digits")
+    entry = {**defaults, **given}
+    for key in entry:
+        if key not in CONDITION_KEYS:
+            raise unknown(f"key of condition '{name}' in {source}", key, CONDITION_KEYS)
+    for key in ("learner", "policies"):
+        if key not in entry:
+            raise UsageError(f"condition '{name}' in {source} has no '{key}'; next: add it, or give it in [defaults]")
+    settings = entry.get("settings", {})
+    if not isinstance(settings, dict) or not all(isinstance(part, dict) for part in settings.values()):
+        raise UsageError(f"'settings' of condition '{name}' in {source} is no table of tables (learner.gamma = 0.9)")
+    for part in settings:
+        if part not in COMPONENTS:
+            raise unknown(f"component in the settings of condition '{name}'", part, COMPONENTS)
+    scores = {key: Published(*entry[key]) for key in ("lifetime", "final") if key in entry}
+    return Condition(**{**entry, "name": name, **scores})

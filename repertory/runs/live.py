@@ -1,0 +1,161 @@
+"""`repertory.live`: one lifetime, from names or objects to a record and, if asked, a run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from repertory.agents.protocol import MakeAgent
+from repertory.domains.domain import Domain
+from repertory.errors import UsageError
+from repertory.runs.checkpoint import Checkpoint
+from repertory.runs.folder import RunFolder, plain
+from repertory.runs.saver import Saver, disk_faults
+from repertory.runs.spec import RunSpec, run_spec
+from repertory.learners.protocol import MakeLearner
+from repertory.core.lifetime import Lifetime, Monitor
+from repertory.runs.record import Record
+from repertory.selectors.protocol import MakeSelector
+
+
+def live(
+    domain: Domain | str,
+    learner: MakeLearner | str,
+    policies: int,
+    selector: MakeSelector | str = "epsilon-greedy",
+    *,
+    blocks: int | None = None,
+    block_steps: int | None = None,
+    run: int = 0,
+    seed: int = 0,
+    profile: str = "text",
+    task: int | None = None,
+    agent: MakeAgent | str = "library",
+    hidden_tasks: bool = False,
+    out: str | Path | None = None,
+    monitors: Sequence[Monitor] = (),
+) -> Record:
+    """Live one lifetime of Lifetime Policy Reuse and return its record.
+
+    `domain`, `learner` and `selector` are objects or names in the catalogue; names are read under `profile`, objects
+    are taken as they are. `learner` may be settings such as `repertory.DQN()` or any callable
+    `(observation_space, action_space, seed)` that returns a learner; `selector` any callable
+    `(n_tasks, n_policies, rng)` that returns a selector. `agent` is what makes a lifetime of them: the fixed library
+    with its selector by default, or any callable that takes an `AgentSetup` and returns an agent. With `hidden_tasks`,
+    neither agent nor policies are told which task it is. `blocks` and `block_steps` are as long as the paper's if not
+    given (675 blocks of 60,000 steps for domains that are not in the paper). With `task`, all blocks present that one
+    task. With `out`, the run is saved in that folder; one that was interrupted there is resumed, and of one that is
+    finished the record is returned.
+    """
+    spec = run_spec(
+        domain,
+        learner,
+        policies,
+        selector,
+        blocks=blocks,
+        block_steps=block_steps,
+        run=run,
+        seed=seed,
+        profile=profile,
+        task=task,
+        agent=agent,
+        hidden_tasks=hidden_tasks,
+    )
+    return live_spec(spec, out, monitors)
+
+
+def live_spec(
+    spec: RunSpec,
+    out: str | Path | None = None,
+    monitors: Sequence[Monitor] = (),
+    finishing: Callable[[Record, RunFolder], None] | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> Record:
+    """Run a spec; with `out`, save it there and resume it from where it was left.
+
+    `finishing` adds to the folder before it counts as done; `notice` hears what a user should know.
+    """
+    lifetime = spec.lifetime()  # before the folder is claimed: what cannot be built leaves nothing behind
+    try:
+        if out is None:
+            lifetime.live(monitors)
+        else:
+            _live_in_folder(spec, lifetime, RunFolder(Path(out)), monitors, finishing, notice or (lambda message: None))
+    finally:
+        lifetime.close()
+    return record_of(spec, lifetime)
+
+
+def record_of(spec: RunSpec, lifetime: Lifetime) -> Record:
+    """What a lifetime has come to."""
+    space = spec.domain.observation_space
+    return Record(lifetime.blocks, spec.to_json(), lifetime.agent, space)
+
+
+def _live_in_folder(
+    spec: RunSpec,
+    lifetime: Lifetime,
+    folder: RunFolder,
+    monitors: Sequence[Monitor],
+    finishing: Callable[[Record, RunFolder], None] | None,
+    notice: Callable[[str], None],
+) -> None:
+    settings = plain(spec.to_json())
+    folder.refuse_others(settings, spec.is_described)
+    with folder.locked(), disk_faults(folder):
+        folder.claim(settings, spec.is_described)
+        _resume(folder, lifetime, settings, notice)
+        if folder.is_done:
+            return
+        saver = Saver(folder, lifetime, settings)
+        with saver.on_interrupt():
+            lifetime.live([*monitors, saver])
+        saver.save()
+        if finishing is not None:
+            finishing(record_of(spec, lifetime), folder)
+        folder.finish()
+
+
+def _resume(folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any], notice: Callable[[str], None]) -> None:
+    checkpoint, problems = folder.newest_checkpoint(settings)
+    if checkpoint is None:
+        if folder.is_done:
+            raise UsageError(
+                f"{folder.path} holds this run, finished, without its policies; read its blocks.parquet, or choose "
+                "another folder"
+            )
+        _refuse_to_start_again(folder, problems)
+        if not lifetime.can_be_saved:
+            notice("this run cannot be interrupted and resumed: the agent, or a part of it, has no state_dict")
+        return
+    for problem in problems:
+        notice(f"{problem}; using the one before")
+    restore(lifetime, checkpoint, folder.path)
+    if folder.is_done:
+        notice(f"{folder.path} holds this run, finished; nothing to do")
+        return
+    folder.resumed_at(len(lifetime.rows))
+    notice(f"going on in {folder.path} at block {len(lifetime.rows) + 1} of {len(lifetime.sequence)}")
+
+
+def _refuse_to_start_again(folder: RunFolder, problems: Sequence[str]) -> None:
+    """A run that has rows, or had a checkpoint, is not begun anew over them: that is the user's to decide."""
+    if problems or folder.has_rows:
+        reason = "; ".join(problems) or "there is no checkpoint"
+        raise UsageError(
+            f"the run in {folder.path} cannot be resumed ({reason}), and starting again would overwrite it; next: "
+            "choose another folder, or delete that one"
+        )
+
+
+def restore(lifetime: Lifetime, checkpoint: Checkpoint, path: Path) -> None:
+    """Become the lifetime of a checkpoint; one whose state this version's parts cannot take is refused by name."""
+    try:
+        lifetime.load_state(checkpoint.arrays, checkpoint.values)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError) as error:
+        said = f"no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())[:300]
+        raise UsageError(
+            f"the checkpoint in {path} does not fit this version ({said}); next: use repertory "
+            f"{checkpoint.made_by.label}, which made it"
+        ) from error

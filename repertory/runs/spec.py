@@ -1,0 +1,231 @@
+"""The spec of a run: everything that decides it, checked before anything is run or written.
+
+    spec = run_spec("cartpole27", "dqn", 9, "epsilon-greedy")
+    RunSpec.from_json(spec.to_json())      # the same, if all its components are in the catalogue
+
+Python, the command, sweeps and engines all make one of these, and a run folder holds its JSON form: each component by
+name with all its settings, so that no default can change what a recorded run was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory import catalogue
+from repertory.agents.library import PolicyLibrary
+from repertory.agents.protocol import AgentSetup, MakeAgent
+from repertory.domains.domain import Domain
+from repertory.errors import UsageError, unknown
+from repertory.runs.component_record import described, is_described
+from repertory.learners.protocol import Learner, MakeLearner
+from repertory.core.lifetime import Lifetime
+from repertory.profiles import check_profile
+from repertory.core.seeds import generator, policy_seed
+from repertory.selectors.protocol import MakeSelector
+from repertory.core.sequence import single_task, task_sequence
+from repertory.settings import LARGEST_INTEGER, Settings
+
+COMPONENTS = ("domain", "learner", "selector", "agent")
+NUMBERS = ("policies", "blocks", "block_steps", "run", "seed")
+RUN_KEYS = (*COMPONENTS, *NUMBERS, "profile", "task", "hidden_tasks")
+"""All that a spec is made of."""
+DEFAULTS: dict[str, Any] = {
+    "selector": "epsilon-greedy",
+    "agent": "library",
+    "run": 0,
+    "seed": 0,
+    "profile": "text",
+}
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything that decides a lifetime, checked; `RunSpec.lifetime()` can then be lived."""
+
+    domain: Domain
+    learner: MakeLearner
+    selector: MakeSelector
+    policies: int
+    blocks: int
+    block_steps: int
+    seed: int
+    run: int
+    profile: str
+    task: int | None = None
+    """The only task of the lifetime; all of them in random blocks if none."""
+    agent: MakeAgent = field(default_factory=PolicyLibrary)
+    """What lives the lifetime; the library of policies with a selector if not said otherwise."""
+    hidden_tasks: bool = False
+    """Whether neither agent nor policies are told which task it is."""
+
+    def __post_init__(self) -> None:
+        for name in NUMBERS:
+            value, smallest = getattr(self, name), 0 if name in ("run", "seed") else 1
+            if isinstance(value, bool) or not isinstance(value, int) or not smallest <= value <= LARGEST_INTEGER:
+                raise UsageError(f"{name} is {str(value)[:30]}; valid: a whole number at least {smallest}")
+        last = self.domain.n_tasks - 1
+        if self.task is not None and not (type(self.task) is int and 0 <= self.task <= last):
+            raise UsageError(f"task is {str(self.task)[:30]}; valid: 0 to {last}, or none for all in random blocks")
+        check_profile(self.profile)
+        if not isinstance(self.hidden_tasks, bool):
+            raise UsageError(f"hidden_tasks is {str(self.hidden_tasks)[:30]}; valid: true or false")
+        # A selector that does not fit the library refuses here, before anything is written.
+        self.selector(self._known_tasks or 1, self.policies, self._assign_rng())
+
+    @property
+    def _known_tasks(self) -> int | None:
+        return None if self.hidden_tasks else self.domain.n_tasks
+
+    def _assign_rng(self) -> np.random.Generator:
+        return generator(self.seed, "assign", self.run)
+
+    # ------------------------------------------------------------------------------------------- to be lived
+
+    def new_policy(self, number: int) -> Learner:
+        """The policy of a number, untrained."""
+        return self.learner(
+            self.domain.observation_space, self.domain.action_space, policy_seed(self.seed, self.run, number)
+        )
+
+    def lifetime(self) -> Lifetime:
+        setup = AgentSetup(
+            observation_space=self.domain.observation_space,
+            action_space=self.domain.action_space,
+            n_tasks=self._known_tasks,
+            policies=self.policies,
+            new_policy=self.new_policy,
+            make_selector=self.selector,
+            rng=self._assign_rng(),
+        )
+        return Lifetime(
+            domain=self.domain,
+            agent=self.agent(setup),
+            sequence=self._sequence(),
+            block_steps=self.block_steps,
+            seed=self.seed,
+            run=self.run,
+            hidden_tasks=self.hidden_tasks,
+        )
+
+    def _sequence(self) -> NDArray[np.int64]:
+        if self.task is not None:
+            return single_task(self.task, self.blocks)
+        return task_sequence(self.seed, self.run, self.blocks, self.domain.n_tasks)
+
+    # --------------------------------------------------------------------------------------------- as a record
+
+    @property
+    def is_described(self) -> bool:
+        """Whether `to_json` tells this run from all others: not if a component is code that cannot be read."""
+        parts = (self.learner, self.selector, self.agent)
+        return self.domain.is_described and all(is_described(part) for part in parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values only; the form in which a run folder and an engine hold a run."""
+        return {
+            "domain": {"name": self.domain.name, **self.domain.settings},
+            "learner": described(self.learner),
+            "selector": described(self.selector),
+            "agent": described(self.agent),
+            "policies": self.policies,
+            "blocks": self.blocks,
+            "block_steps": self.block_steps,
+            "seed": self.seed,
+            "run": self.run,
+            "profile": self.profile,
+            "task": self.task,
+            "hidden_tasks": self.hidden_tasks,
+            "score": self.domain.score,
+            "task_names": list(self.domain.task_names),
+        }
+
+    @classmethod
+    def from_json(cls, recorded: Mapping[str, Any], **own: Any) -> RunSpec:
+        """What `to_json` gave. Components that are not in the catalogue must be given: `learner=...`."""
+        values = {key: recorded[key] for key in RUN_KEYS if key not in COMPONENTS}
+        values |= {part: recorded[part]["name"] for part in COMPONENTS}
+        for part in COMPONENTS:
+            if own.get(part) is None and values[part] not in catalogue.names(f"{part}s"):
+                problem = unknown(part, values[part], catalogue.names(f"{part}s"))
+                raise UsageError(f"{problem}; one of your own must be given: {part}=...")
+        return cls.from_names(values, {part: component_settings(recorded, part) for part in COMPONENTS}, **own)
+
+    @classmethod
+    def from_names(cls, values: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]], **own: Any) -> RunSpec:
+        """From the keys of `RUN_KEYS`, components by name, and changes to the settings of each.
+
+        Components that are given as objects are taken as they are.
+        """
+        named = {**DEFAULTS, **values}
+        profile, domain_name = named["profile"], named["domain"]
+        built = {part: component for part, component in own.items() if component is not None}
+        for part in COMPONENTS:
+            if part not in built:
+                built[part] = catalogue.build(part, named[part], profile, changes.get(part, {}), domain_name)
+        return run_spec(**{**named, **built})
+
+
+def component_settings(recorded: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """The settings of a recorded component, without its name."""
+    return {name: value for name, value in recorded[part].items() if name != "name"}
+
+
+def recorded_component(recorded: Mapping[str, Any], part: str) -> Any:
+    """The `domain`, `learner`, ... of a recorded run, if it is in the catalogue."""
+    name, domain_name = recorded[part]["name"], recorded["domain"]["name"]
+    return catalogue.build(part, name, recorded["profile"], component_settings(recorded, part), domain_name)
+
+
+def run_spec(
+    domain: Domain | str,
+    learner: MakeLearner | str,
+    policies: int,
+    selector: MakeSelector | str,
+    *,
+    blocks: int | None = None,
+    block_steps: int | None = None,
+    run: int = 0,
+    seed: int = 0,
+    profile: str = "text",
+    task: int | None = None,
+    agent: MakeAgent | str = "library",
+    hidden_tasks: bool = False,
+) -> RunSpec:
+    """Names to objects, defaults to values."""
+    domain = _built("domain", domain, profile, "")
+    if not isinstance(domain, Domain):
+        raise UsageError(
+            f"domain is {domain!r}; valid: a repertory.Domain, or a name: {', '.join(catalogue.names('domains'))}"
+        )
+    usual_blocks, usual_block_steps = catalogue.lengths(domain.name)
+    return RunSpec(
+        domain=domain,
+        learner=_built("learner", learner, profile, domain.name),
+        selector=_built("selector", selector, profile, domain.name),
+        agent=_built("agent", agent, profile, domain.name),
+        policies=_plain_integer(policies),
+        blocks=_plain_integer(usual_blocks if blocks is None else blocks),
+        block_steps=_plain_integer(usual_block_steps if block_steps is None else block_steps),
+        seed=_plain_integer(seed),
+        run=_plain_integer(run),
+        profile=profile,
+        task=_plain_integer(task),
+        hidden_tasks=hidden_tasks,
+    )
+
+
+def _built(part: str, component: Any, profile: str, domain_name: str) -> Any:
+    """A component by name; one that is given is taken as it is."""
+    if isinstance(component, type) and issubclass(component, Settings):
+        raise UsageError(f"{component.__name__} is a class; give {component.__name__}()")
+    return catalogue.build(part, component, profile, {}, domain_name) if isinstance(component, str) else component
+
+
+def _plain_integer(value: Any) -> Any:
+    """A NumPy integer as Python's; anything else as it is."""
+    return value.item() if hasattr(value, "item") else value

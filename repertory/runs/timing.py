@@ -1,0 +1,94 @@
+"""The time a run has used, in a small file of its folder: summed over all sessions of a run that was resumed.
+
+`time.json` is written with every checkpoint. Time decides nothing about a life, so it is neither among the settings nor
+in the checkpoint: two lives that are the same to the bit may well have taken different times.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from repertory.runs.folder import RunFolder
+from repertory.runs.reading import Unreadable, build, read_json
+from repertory.runs.status import read_status
+
+FILE_NAME = "time.json"
+MEASURED, FROM_SPEED = "measured", "from speed"
+
+
+@dataclass(frozen=True)
+class TimeUsed:
+    """What some steps of a run took."""
+
+    steps: int
+    wall_seconds: float
+    cpu_seconds: float | None
+    """Of the process that lived the run; None where that was not measured."""
+    source: str = MEASURED
+    """`MEASURED` by a clock, or `FROM_SPEED`: worked out from the speed of a part of the run."""
+
+    def __post_init__(self) -> None:
+        numbers = [self.steps, self.wall_seconds] + ([] if self.cpu_seconds is None else [self.cpu_seconds])
+        if not all(isinstance(number, (int, float)) and math.isfinite(number) and number >= 0 for number in numbers):
+            raise ValueError("negative, or no number")
+        if self.source not in (MEASURED, FROM_SPEED):
+            raise ValueError(f"source {self.source}")
+
+    @property
+    def core_seconds(self) -> float:
+        """A run has one core: where its process was not measured, the time on the wall is the most it can have used."""
+        return self.wall_seconds if self.cpu_seconds is None else self.cpu_seconds
+
+
+class Stopwatch:
+    """Measures a session of a run and adds it to those before; what a crash loses since the last checkpoint is lost."""
+
+    def __init__(self, folder: RunFolder, steps_lived: int) -> None:
+        self._folder = folder
+        self._before = read_kept(folder.path) or TimeUsed(0, 0.0, 0.0)
+        self._steps_lived = steps_lived
+        self._wall, self._cpu = time.monotonic(), time.process_time()
+
+    def write(self, steps_lived: int) -> None:
+        before = self._before
+        used = replace(
+            before,
+            steps=before.steps + steps_lived - self._steps_lived,
+            wall_seconds=before.wall_seconds + time.monotonic() - self._wall,
+            cpu_seconds=(before.cpu_seconds or 0.0) + time.process_time() - self._cpu,
+        )
+        write_time(self._folder, used)
+
+
+def write_time(folder: RunFolder, used: TimeUsed) -> None:
+    folder.write(folder.path / FILE_NAME, lambda path: path.write_text(json.dumps(asdict(used)) + "\n"))
+
+
+def read_kept(path: Path) -> TimeUsed | None:
+    """What the file in a run's folder says, if anything readable."""
+    try:
+        return build(TimeUsed, read_json(path / FILE_NAME), path / FILE_NAME)
+    except (OSError, Unreadable):
+        return None
+
+
+def time_used(path: Path, steps: int) -> TimeUsed | None:
+    """By the run in a folder, of so many steps; None if nothing there tells.
+
+    Where fewer steps were measured than lived, or none (runs were not always timed), the rest counts at the same speed.
+    """
+    kept = read_kept(path)
+    if kept is not None and kept.steps >= steps:
+        return kept
+    if kept is not None and kept.steps > 0:
+        share = steps / kept.steps
+        cpu = None if kept.cpu_seconds is None else kept.cpu_seconds * share
+        return TimeUsed(steps, kept.wall_seconds * share, cpu, FROM_SPEED)
+    status = read_status(path)
+    if status is None or not status.steps_per_second > 0:
+        return None
+    return TimeUsed(steps, steps / status.steps_per_second, None, FROM_SPEED)

@@ -1,0 +1,182 @@
+"""Selectors that follow averages: the paper's epsilon-greedy and UCB1-Tuned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.errors import UsageError
+from repertory.selectors.protocol import State, argmax_random_tie, copies, fill
+from repertory.settings import Settings, setting
+
+AVERAGES = ("per step", "per episode", "per policy episode")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonGreedy(Settings):
+    """Conservative epsilon-greedy (the paper's Algorithm 1): the policy with the best lifetime average on the
+    task, or with probability epsilon any policy.
+
+    A policy never tried on a task cannot be its best, so it is reached only with probability epsilon / policies.
+    """
+
+    epsilon: float = setting(0.1, "Probability of a uniformly random policy.", at_least=0, at_most=1)
+    average: str = setting(
+        "per step",
+        "What to rank by: reward on the task per step there (of no use where every step earns the same), per episode "
+        "there, or per episode that the policy played on any task.",
+        choices=AVERAGES,
+    )
+
+    def __call__(self, n_tasks: int, n_policies: int, rng: np.random.Generator) -> EpsilonGreedySelector:
+        return EpsilonGreedySelector(self, n_tasks, n_policies)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UCB1Tuned(Settings):
+    """UCB1-Tuned (Auer et al., 2002; the paper's Appendix B): optimism that shrinks with use and variance."""
+
+    average: str = setting("per step", "What to rank by, as in EpsilonGreedy.", choices=AVERAGES)
+    optimal_average: float = setting(1.0, "The average is divided by this, so that 1 is optimal.", above=0)
+    optimal_return: float = setting(200.0, "Returns are divided by this before their variance is taken.", above=0)
+    statistics: str = setting(
+        "per pair",
+        "Whose uses and variance bound the average: of policy and task, or of the policy on all tasks.",
+        choices=("per pair", "per policy"),
+    )
+    sample: str = setting(
+        "return",
+        "What the variance is of: episode returns, or the averages after each.",
+        choices=("return", "average"),
+    )
+    initial_value: float | None = setting(
+        None, "The average of a pair before its first use; none: an untried pair comes first."
+    )
+
+    def validate(self) -> None:
+        if self.average != "per step" and self.optimal_average == UCB1Tuned.optimal_average:
+            raise UsageError(
+                f"UCB1Tuned.optimal_average is {self.optimal_average}; valid with average='{self.average}': "
+                "the best possible return of an episode, such as 200"
+            )
+
+    def __call__(self, n_tasks: int, n_policies: int, rng: np.random.Generator) -> UCB1TunedSelector:
+        return UCB1TunedSelector(self, n_tasks, n_policies)
+
+
+class LifetimeAverages:
+    """The average reward of every policy on every task, by either meaning of "average".
+
+    "per step" is the paper's R_ij: reward of policy i on task j over the steps it spent there; "per episode" is over
+    the episodes it played there. "per policy episode" divides by the episodes the policy played on any task, and a
+    pair's value is as of its last use.
+    """
+
+    def __init__(self, kind: str, n_tasks: int, n_policies: int, untried: float) -> None:
+        self._kind = kind
+        self.values = np.full((n_tasks, n_policies), untried)
+        self._rewards = np.zeros((n_tasks, n_policies))
+        self._steps = np.zeros((n_tasks, n_policies))
+        self._episodes = np.zeros(n_policies)
+
+    def update(self, task: int, policy: int, total_reward: float, steps: int) -> float:
+        self._rewards[task, policy] += total_reward
+        self._steps[task, policy] += 1 if self._kind == "per episode" else steps
+        self._episodes[policy] += 1
+        units = self._episodes[policy] if self._kind == "per policy episode" else self._steps[task, policy]
+        self.values[task, policy] = self._rewards[task, policy] / units
+        return float(self.values[task, policy])
+
+    def arrays(self) -> State:
+        return {
+            "values": self.values,
+            "rewards": self._rewards,
+            "steps": self._steps,
+            "episodes": self._episodes,
+        }
+
+
+class EpsilonGreedySelector:
+    def __init__(self, settings: EpsilonGreedy, n_tasks: int, n_policies: int) -> None:
+        self._epsilon = settings.epsilon
+        self._n_policies = n_policies
+        self._averages = LifetimeAverages(settings.average, n_tasks, n_policies, untried=-math.inf)
+
+    def select(self, task: int, rng: np.random.Generator) -> int:
+        if rng.random() < self._epsilon:
+            return int(rng.random() * self._n_policies)
+        return argmax_random_tie(self._averages.values[task], rng)
+
+    def update(self, task: int, policy: int, total_reward: float, steps: int) -> None:
+        self._averages.update(task, policy, total_reward, steps)
+
+    def state_dict(self) -> State:
+        return copies(self._averages.arrays())
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        fill(self._averages.arrays(), state)
+
+
+class UCB1TunedSelector:
+    """value = average + sqrt(ln n / n_i min(1/4, V)), V = variance + sqrt(2 ln n / n_i)."""
+
+    def __init__(self, settings: UCB1Tuned, n_tasks: int, n_policies: int) -> None:
+        self._settings = settings
+        untried = 0.0 if settings.initial_value is None else settings.initial_value * settings.optimal_average
+        self._averages = LifetimeAverages(settings.average, n_tasks, n_policies, untried)
+        # One row of statistics per task, or one row for all of them.
+        rows = n_tasks if settings.statistics == "per pair" else 1
+        self._uses = np.zeros((rows, n_policies))
+        self._sums = np.zeros((rows, n_policies))
+        self._squares = np.zeros((rows, n_policies))
+
+    def select(self, task: int, rng: np.random.Generator) -> int:
+        return argmax_random_tie(self.bounds(task), rng)
+
+    def bounds(self, task: int) -> NDArray[np.float64]:
+        """The upper confidence bound of each policy on a task."""
+        settings = self._settings
+        row = self._row(task)
+        uses = self._uses[row]
+        total = uses.sum()
+        if settings.statistics == "per policy":
+            total += 1
+        average = self._averages.values[task] / settings.optimal_average
+        tried = uses > 0
+        n_i = np.where(tried, uses, 1.0)
+        variance = np.maximum(self._squares[row] / n_i - (self._sums[row] / n_i) ** 2, 0.0)
+        log_n = math.log(max(total, 1.0))
+        width = np.sqrt(log_n / n_i * np.minimum(0.25, variance + np.sqrt(2 * log_n / n_i)))
+        if settings.initial_value is None:
+            return np.where(tried, average + width, math.inf)
+        return average + width
+
+    def update(self, task: int, policy: int, total_reward: float, steps: int) -> None:
+        settings = self._settings
+        average = self._averages.update(task, policy, total_reward, steps)
+        if settings.sample == "return":
+            sample = total_reward / settings.optimal_return
+        else:
+            sample = average / settings.optimal_average
+        row = self._row(task)
+        self._uses[row, policy] += 1
+        self._sums[row, policy] += sample
+        self._squares[row, policy] += sample * sample
+
+    def _row(self, task: int) -> int:
+        return task if self._settings.statistics == "per pair" else 0
+
+    def _arrays(self) -> State:
+        statistics = {"uses": self._uses, "sums": self._sums, "squares": self._squares}
+        return {**self._averages.arrays(), **statistics}
+
+    def state_dict(self) -> State:
+        return copies(self._arrays())
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        fill(self._arrays(), state)

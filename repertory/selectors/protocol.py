@@ -1,0 +1,54 @@
+"""What a library asks of a selector: any object with `select` and `update`; and what selectors share.
+
+Settings classes such as `EpsilonGreedy` build selectors from the number of tasks, the number of policies and a random
+generator for draws that are made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+State = dict[str, NDArray[Any]]
+
+
+class Selector(Protocol):
+    """Chooses a policy per episode and hears how the episode went."""
+
+    def select(self, task: int, rng: np.random.Generator) -> int:
+        """The policy to play the next episode of `task`."""
+
+    def update(self, task: int, policy: int, total_reward: float, steps: int) -> None:
+        """An episode of `task` played by `policy` gave `total_reward` in `steps` steps."""
+
+
+class SavableSelector(Selector, Protocol):
+    """A selector that can be saved and go on later."""
+
+    def state_dict(self) -> State:
+        """Copies of all that decides the selector's future."""
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Become the selector that `state_dict` described."""
+
+
+MakeSelector = Callable[[int, int, np.random.Generator], Selector]
+"""(number of tasks, number of policies, generator for draws made once) -> selector."""
+
+
+def argmax_random_tie(values: NDArray[np.float64], rng: np.random.Generator) -> int:
+    """The place of the largest value, drawn among equals."""
+    best = np.flatnonzero(values == values.max())
+    return int(best[0]) if best.size == 1 else int(best[int(rng.random() * best.size)])
+
+
+def copies(arrays: Mapping[str, NDArray[Any]]) -> State:
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+def fill(arrays: Mapping[str, NDArray[Any]], state: Mapping[str, NDArray[Any]]) -> None:
+    for name, array in arrays.items():
+        array[...] = state[name]

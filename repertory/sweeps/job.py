@@ -1,0 +1,160 @@
+"""One run of a sweep, as a worker lives it: on this machine (`python -m repertory.sweeps.job`) or another.
+
+A job is plain values, so that it can be sent anywhere; what comes of it is in its run folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from repertory.core.lifetime import Monitor
+from repertory.core.tally import BlockTally
+from repertory.errors import RunStopped, UsageError
+from repertory.runs.folder import FolderInUse, RunFolder
+from repertory.runs.formats import RUN_FORMAT
+from repertory.runs.live import live_spec
+from repertory.runs.reading import check_format
+from repertory.runs.saver import Diverged
+from repertory.runs.spec import RunSpec
+from repertory.runs.status import (
+    DIVERGED,
+    FINISHED,
+    INTERRUPTED,
+    PAUSE,
+    STOPPED,
+    Status,
+    StatusMonitor,
+    read_status,
+)
+
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "ARROW_NUM_THREADS"), "1"
+)
+"""The environment of a worker: a run has one core, and small networks gain nothing from a second."""
+
+
+PATIENCE = 20.0
+"""Seconds to wait for a folder: the workers of a sweep that was killed save and stop a moment later."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to be run, and where."""
+
+    condition: str
+    folder: str
+    spec: dict[str, Any]
+    """The JSON form of its spec; see `RunSpec.to_json`."""
+    tensorboard: bool = False
+    format: int = RUN_FORMAT
+    """Of the spec: the machines of a cluster may have other versions installed."""
+
+    @property
+    def run(self) -> int:
+        return int(self.spec["run"])
+
+    @property
+    def learner(self) -> str:
+        return str(self.spec["learner"]["name"])
+
+    def run_spec(self) -> RunSpec:
+        check_format({"format": self.format}, RUN_FORMAT, f"the job of {self.folder}")
+        return RunSpec.from_json(self.spec)
+
+    @property
+    def is_finished(self) -> bool:
+        return RunFolder(Path(self.folder)).is_done
+
+    def status(self) -> Status | None:
+        return read_status(Path(self.folder))
+
+
+def run_job(job: Job, patience: float = 0.0, orphaned_from: int | None = None) -> Status:
+    """Live a job to its end, or as far as it goes; never raises for what can befall a run.
+
+    A folder that another process holds is waited for as long as `patience` seconds: a process on a lost machine lets
+    go of it only some time later. With `orphaned_from`, the run is saved and stopped when that parent process is gone.
+    """
+    folder = RunFolder(Path(job.folder))
+    try:
+        spec = job.run_spec()
+        status = StatusMonitor(folder, spec.block_steps, spec.domain.score)
+        monitors: list[Monitor] = [status, *_monitors(job, spec, orphaned_from)]
+    except UsageError as error:
+        return Status(STOPPED, str(error))
+    try:
+        _live_when_free(folder, spec, monitors, patience)
+    except Diverged as error:
+        return status.write(DIVERGED, str(error))
+    except KeyboardInterrupt:
+        return status.write(INTERRUPTED)
+    except UsageError as error:  # the folder is not ours to write to
+        return Status(STOPPED, str(error))
+    except (RunStopped, MemoryError) as error:
+        return status.write(STOPPED, str(error) or "out of memory")
+    except Exception as error:
+        traceback.print_exc()
+        return status.write(STOPPED, f"{type(error).__name__}: {error}")
+    return status.write(FINISHED)
+
+
+def _monitors(job: Job, spec: RunSpec, orphaned_from: int | None) -> Iterator[Monitor]:
+    if orphaned_from is not None:
+        yield _ParentWatch(orphaned_from)
+    if job.tensorboard:
+        from repertory.runs.tensorboard import TensorBoardMonitor
+
+        yield TensorBoardMonitor(Path(job.folder), spec.domain.score)
+
+
+def _live_when_free(folder: RunFolder, spec: RunSpec, monitors: Sequence[Monitor], patience: float) -> None:
+    deadline = time.monotonic() + patience
+    while not folder.holds_finished(spec.to_json()):  # somebody else may have finished it
+        try:
+            live_spec(spec, folder.path, monitors, _draw)
+            return
+        except FolderInUse:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(PAUSE)
+
+
+def _draw(record: Any, folder: RunFolder) -> None:
+    from repertory.report.figures import draw_lifetime  # slow to import, and only the end of a run needs it
+
+    draw_lifetime(record, folder)
+
+
+class _ParentWatch(Monitor):
+    """Stops a run whose sweep is no more."""
+
+    def __init__(self, parent: int) -> None:
+        self._parent = parent
+        self._looked = 0.0
+
+    def episode_ended(self, tally: BlockTally) -> None:
+        now = time.monotonic()
+        if now - self._looked >= PAUSE:
+            self._looked = now
+            if os.getppid() != self._parent:
+                signal.raise_signal(signal.SIGTERM)  # the saver saves, then stops
+
+
+def main() -> None:
+    """Read a job from standard input and live it; the status it ends in goes to the file named first."""
+    result, parent = Path(sys.argv[1]), int(sys.argv[2])
+    status = run_job(Job(**json.load(sys.stdin)), PATIENCE, orphaned_from=parent)
+    result.write_text(json.dumps(asdict(status)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""`repertory migrate`: run folders, sweeps and records of older versions, rewritten in today's formats.
+
+Older files are read as they are, so this is never needed to go on with a run. It is for records that are to be kept:
+afterwards each says its format and, as far as that is known, the code that made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from repertory.errors import UsageError
+from repertory.runs import formats
+from repertory.runs.folder import RUN_FILE, RunFolder
+from repertory.runs.provenance import MadeBy
+from repertory.runs.reading import read_json
+from repertory.sweeps.sweep import FILE_NAME as SWEEP_FILE
+from repertory.sweeps.sweep import FORMAT as SWEEP_FORMAT
+from repertory.sweeps.sweep import read_sweep, sweep_text
+
+
+@dataclass
+class Migrated:
+    """What came of it."""
+
+    runs: int = 0
+    sweeps: int = 0
+    left_out: list[str] = field(default_factory=list)
+    """What was not touched, and why."""
+
+
+def migrate(root: Path, commit: str | None = None) -> Migrated:
+    """Rewrite all older run folders and sweeps below a folder; `commit` is of the code that made them, if it is known.
+
+    Unfinished runs are left as they are: their own process will write today's formats when it goes on.
+    """
+    done = Migrated()
+    for file in _files(root, RUN_FILE):
+        folder = RunFolder(file.parent)
+        try:
+            if read_json(file).get("format", 1) >= formats.RUN_FORMAT:
+                continue
+            if not folder.is_done:
+                done.left_out.append(f"{file.parent} is not finished")
+                continue
+            _migrate_run(folder, commit)
+            done.runs += 1
+        except UsageError as problem:
+            done.left_out.append(str(problem))
+    for file in _files(root, SWEEP_FILE):
+        try:
+            if read_json(file).get("format", 1) < SWEEP_FORMAT:
+                _migrate_sweep(file, commit)
+                done.sweeps += 1
+        except UsageError as problem:
+            done.left_out.append(str(problem))
+    return done
+
+
+def _files(root: Path, name: str) -> Iterator[Path]:
+    if not root.is_dir():
+        raise UsageError(f"{root} is not a folder; valid: the folder of a run, of a sweep, or of several")
+    yield from sorted(root.rglob(name))
+
+
+def _migrate_run(folder: RunFolder, commit: str | None) -> None:
+    """The same rows and settings under today's formats."""
+    file = folder.run_file()
+    makers = tuple(replace(maker, commit=maker.commit or commit) for maker in file.made_by)
+    folder.rewrite_blocks(folder.read_blocks(file.settings), makers[-1] if makers else MadeBy())
+    folder.write_run_file(replace(file, made_by=makers))  # last: a run.json of today's format tells that all is done
+
+
+def _migrate_sweep(file: Path, commit: str | None) -> None:
+    text = sweep_text(read_sweep(file.parent), MadeBy(commit=commit))
+    RunFolder(file.parent).write(file, lambda path: path.write_text(text))
+
+
+def migrate_in_console(root: Path, commit: str | None, console: Console) -> None:
+    """`repertory migrate`."""
+    done = migrate(root, commit)
+    for reason in done.left_out:
+        console.print(f"left out: {reason}", soft_wrap=True)
+    console.print(f"{done.runs} finished runs and {done.sweeps} sweeps rewritten in {root}", soft_wrap=True)

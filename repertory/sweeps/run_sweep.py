@@ -1,0 +1,73 @@
+"""`repertory.sweep`: the runs of an experiment, the paper's or one's own, from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from repertory.errors import RunStopped
+from repertory.paths import check_new_folder
+from repertory.runs.status import FINISHED
+from repertory.sweeps.job import Job
+from repertory.sweeps.results import Results, read_results
+from repertory.sweeps.sweep import (
+    Engine,
+    Silent,
+    Sweep,
+    claim,
+    default_folder,
+    live_sweep,
+    make_engine,
+    parse_runs,
+)
+
+
+def sweep(
+    source: str | Path,
+    *,
+    runs: str | Sequence[int] | None = None,
+    conditions: Sequence[str] = (),
+    scale: float = 1.0,
+    blocks: int | None = None,
+    profile: str = "text",
+    seed: int = 0,
+    out: str | Path | None = None,
+    engine: str | Engine = "local",
+    workers: int | None = None,
+) -> Results:
+    """Run an experiment and return what its folder holds; what was stopped is resumed, what is finished is not run.
+
+    `source` is an experiment of the paper (`"cartpole27"`) or a TOML file of yours. `runs` is such as `"0-4"` or
+    `[0, 1]`, `conditions` names or patterns; all if not given. `engine` is `"local"`, `"ray"`, the name of one that a
+    package brings, or an object. Runs that did not finish raise RunStopped, after all others have.
+    """
+    chosen = Sweep.of(source, profile=profile, scale=scale, blocks=blocks, seed=seed)
+    path, jobs = prepare(chosen, runs, conditions, out)
+    running = make_engine(engine, workers) if isinstance(engine, str) else engine
+    claim(path, chosen)
+    standing = live_sweep(jobs, running, Silent())
+    failed = [job for job in jobs if standing[job.folder].state != FINISHED]
+    if failed:
+        status = standing[failed[0].folder]
+        raise RunStopped(
+            f"{len(failed)} of {len(jobs)} runs did not finish; {failed[0].folder} {status.state}: {status.message}"
+        )
+    return read_results(path)
+
+
+def prepare(
+    chosen: Sweep,
+    runs: str | Sequence[int] | None,
+    conditions: Sequence[str],
+    out: str | Path | None,
+    tensorboard: bool = False,
+) -> tuple[Path, list[Job]]:
+    """The folder of a sweep and the jobs asked for; what cannot be run is refused here, before anything is written."""
+    path = Path(out or default_folder(chosen.experiment, chosen.profile))
+    if not os.path.isdir(path):  # a sweep that is over may be read only
+        check_new_folder(path)
+    path = path.resolve()
+    numbers = list(runs) if runs is not None and not isinstance(runs, str) else parse_runs(runs, chosen.data.runs)
+    selected = chosen.data.select(conditions)
+    return path, [chosen.job(path, condition, run, tensorboard) for run in numbers for condition in selected]
