@@ -19,6 +19,7 @@ from repertory.analysis.recommend import candidates, decide, parse_memory
 from repertory.cli.capacity_analyses import empirical_in_console
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
+from repertory.runs.spec import RunSpec
 
 QUIET = Console(quiet=True)
 
@@ -173,9 +174,9 @@ def test_a_pilot_ends_where_there_is_no_score_to_take_shares_of(score: float, ca
     """The runs with a policy for each task come first; with nothing above 0 in them, no other is lived."""
     lived = []
 
-    def live(plans: Sequence[tuple[RunSpec, Path | None]]) -> list[pd.DataFrame]:
-        lived.extend(plan.policies for plan, _path in plans)
-        return [pd.DataFrame({"mean_return": [score]}) for _plan in plans]
+    def live(specs: Sequence[tuple[RunSpec, Path | None]]) -> list[pd.DataFrame]:
+        lived.extend(spec.policies for spec, _path in specs)
+        return [pd.DataFrame({"mean_return": [score]}) for _spec in specs]
 
     with pytest.raises(UsageError, match=r"needs it above 0|finite numbers"):
         repertory.recommend_policies(cartpole27, repertory.Random(), policies=[1, 2], runs=3, live=live)
