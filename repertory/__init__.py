@@ -4,33 +4,70 @@
 >>> record = repertory.live("cartpole27", repertory.DQN(), policies=9, blocks=3, block_steps=2000)
 >>> list(record.blocks.columns)[:4]
 ['block', 'task', 'steps', 'episodes']
+
+Every name is imported when it is first used: whoever only asks for help need not wait for compilers and data frames.
 """
 
-from repertory.agents.library import PolicyLibrary
-from repertory.analysis.recommend import recommend_policies
-from repertory.catalogue import domain, learner, selector
-from repertory.core.lifetime import Monitor
-from repertory.domains.domain import Domain
+import importlib as _importlib
+from typing import TYPE_CHECKING, Any
+
 from repertory.domains.registration import register as _register_environments
-from repertory.domains.tasks import tasks
-from repertory.errors import UsageError
-from repertory.learners.dqn import DQN
-from repertory.learners.drqn import DRQN
-from repertory.learners.ppo import PPO
-from repertory.learners.protocol import Learner
-from repertory.learners.prpo import PRPO
-from repertory.learners.random import Random
-from repertory.runs.live import live
-from repertory.runs.opened import open_record as open
-from repertory.runs.record import Record
-from repertory.runs.saved_library import Library, load
-from repertory.selectors.averages import EpsilonGreedy, UCB1Tuned
-from repertory.selectors.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
-from repertory.selectors.fixed import FixedPartition, OneToOne
-from repertory.selectors.protocol import Selector
-from repertory.sweeps.run_sweep import sweep
+
+if TYPE_CHECKING:
+    from repertory.agents.library import PolicyLibrary
+    from repertory.analysis.recommend import recommend_policies
+    from repertory.catalogue import domain, learner, selector
+    from repertory.core.lifetime import Monitor
+    from repertory.domains.domain import Domain
+    from repertory.domains.tasks import tasks
+    from repertory.errors import UsageError
+    from repertory.learners.dqn import DQN
+    from repertory.learners.drqn import DRQN
+    from repertory.learners.ppo import PPO
+    from repertory.learners.protocol import Learner
+    from repertory.learners.prpo import PRPO
+    from repertory.learners.random import Random
+    from repertory.runs.live import live
+    from repertory.runs.opened import open_record as open
+    from repertory.runs.record import Record
+    from repertory.runs.saved_library import Library, load
+    from repertory.selectors.averages import EpsilonGreedy, UCB1Tuned
+    from repertory.selectors.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
+    from repertory.selectors.fixed import FixedPartition, OneToOne
+    from repertory.selectors.protocol import Selector
+    from repertory.sweeps.run_sweep import sweep
 
 __version__ = "0.2.0"
+
+_HOME = {
+    "agents.library": ("PolicyLibrary",),
+    "analysis.recommend": ("recommend_policies",),
+    "catalogue": ("domain", "learner", "selector"),
+    "core.lifetime": ("Monitor",),
+    "domains.domain": ("Domain",),
+    "domains.tasks": ("tasks",),
+    "errors": ("UsageError",),
+    "learners.dqn": ("DQN",),
+    "learners.drqn": ("DRQN",),
+    "learners.ppo": ("PPO",),
+    "learners.protocol": ("Learner",),
+    "learners.prpo": ("PRPO",),
+    "learners.random": ("Random",),
+    "runs.live": ("live",),
+    "runs.opened": ("open",),
+    "runs.record": ("Record",),
+    "runs.saved_library": ("Library", "load"),
+    "selectors.averages": ("EpsilonGreedy", "UCB1Tuned"),
+    "selectors.bandits": ("EXP3", "SlidingWindowUCB", "ThompsonSampling"),
+    "selectors.fixed": ("FixedPartition", "OneToOne"),
+    "selectors.protocol": ("Selector",),
+    "sweeps.run_sweep": ("sweep",),
+}
+"""Where each name is; the same as above, which only type checkers read."""
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+_NAMED_THERE = {"open": "open_record"}
+"""What has another name at home."""
+
 __all__ = [
     "DQN",
     "DRQN",
@@ -62,5 +99,18 @@ __all__ = [
     "sweep",
     "tasks",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'repertory' has no attribute '{name}'")
+    value = getattr(_importlib.import_module(f"repertory.{_MODULE_OF[name]}"), _NAMED_THERE.get(name, name))
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 _register_environments()

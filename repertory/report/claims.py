@@ -1,8 +1,8 @@
 """The claims ledger: every claim of the paper that runs can decide, and what the runs at hand say about it.
 
 The claims are data (`repertory/paper/claims.toml`): what is claimed, where, the test that decides it, and the reason
-for its bounds. Claims are judged for each profile apart, on sweeps of one length: the longest that decide. A claim whose
-runs are not there yet comes with the command that runs them.
+for its bounds. Claims are judged for each profile apart, on sweeps of one length: the longest that decide. A claim
+whose runs are not there yet comes with the command that runs them.
 """
 
 from __future__ import annotations
