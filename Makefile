@@ -40,10 +40,11 @@ test: $(VENV)/.installed-test ## run the tests (under ten minutes on two cores)
 test-slow: $(VENV)/.installed-test ## run the long tests as well
 	$(ONE_THREAD) $(BIN)/python -m pytest $(TWO_WORKERS)
 
-lint: $(VENV)/.installed-lint ## ruff and mypy
+lint: $(VENV)/.installed-lint ## ruff, mypy and the rules of who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 format: $(VENV)/.installed-lint ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .

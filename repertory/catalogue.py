@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import gymnasium
+
 from repertory.agents.library import PolicyLibrary
 from repertory.domains.cartpole import CartpoleRules, cartpole27, cartpole125
 from repertory.domains.domain import Domain
@@ -192,3 +194,12 @@ def _origin(component: object) -> str:
     """`module:name` of a function, or of the class of an object."""
     source = component if hasattr(component, "__qualname__") else type(component)
     return f"{source.__module__}:{getattr(source, '__qualname__', '')}"
+
+
+def make_env(
+    domain_name: str, task: int = 0, profile: str = "text", render_mode: str | None = None, **rules: Any
+) -> gymnasium.Env:
+    """What `gymnasium.make("repertory/Cartpole27-v0", task=5)` calls; `rules` are the domain's settings."""
+    env = domain(domain_name, profile, **rules).env(task)
+    env.render_mode = render_mode
+    return env

@@ -24,7 +24,7 @@ import repertory
 from repertory import catalogue, metrics
 from repertory.analysis.capacity import estimate_capacity
 from repertory.analysis.controls import learning_metrics
-from repertory.cli.reporting import pictures_data, report_in_console
+from repertory.cli.report import pictures_data, report_in_console
 from repertory.errors import UsageError
 from repertory.report import paper_figures
 from repertory.report.claims import judge, read_all_results
@@ -345,7 +345,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(tmp_path: Path, monke
     def fail(*arguments: Any, **options: Any) -> None:
         raise AssertionError("worked before it looked")
 
-    monkeypatch.setattr("repertory.cli.reporting.read_results", fail)
+    monkeypatch.setattr("repertory.cli.report.read_results", fail)
     monkeypatch.setattr("repertory.report.page.page_data", fail)
     monkeypatch.setattr("repertory.report.results_file.results_text", fail)
     with pytest.raises(UsageError, match=r"cannot write to .*: Not a directory; choose another --out"):

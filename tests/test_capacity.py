@@ -16,7 +16,7 @@ import repertory
 from repertory.analysis.capacity import capacity_curve, estimate_capacity
 from repertory.analysis.clusters import cluster_tasks, task_signatures
 from repertory.analysis.recommend import candidates, decide, parse_memory
-from repertory.cli.capacity_analyses import empirical_in_console
+from repertory.cli.capacity import empirical_in_console
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
 from repertory.runs.spec import RunSpec

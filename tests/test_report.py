@@ -17,7 +17,7 @@ from rich.console import Console
 
 import repertory
 from repertory.analysis.capacity import estimate_capacity
-from repertory.cli.reporting import report_in_console
+from repertory.cli.report import report_in_console
 from repertory.core import metrics
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,11 +20,13 @@ from repertory.core.tally import BlockTally
 from repertory.domains.domain import Domain
 from repertory.errors import RunStopped, UsageError
 from repertory.learners.random import Random
-from repertory.paper.experiments import Condition
 from repertory.runs.folder import RUN_FILE, RunFolder
 from repertory.runs.live import live_spec
 from repertory.runs.spec import RunSpec, recorded_component
 from repertory.sweeps.results import Results, Run
+
+if TYPE_CHECKING:
+    from repertory.paper.experiments import Condition
 
 RANDOM_STEPS = 60_000
 """Steps of random play on each task."""

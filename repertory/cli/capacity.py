@@ -1,90 +1,138 @@
-"""`repertory capacity ...`: argument parsing only."""
+"""`repertory capacity ...` in front of a person: each analysis, from its input to table, figure and CSV file."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
+import pandas as pd
 from rich.console import Console
 
-app = typer.Typer(name="capacity", help="How many policies do I need?", no_args_is_help=True)
+from repertory import catalogue
+from repertory.analysis.capacity import check_tolerance
+from repertory.analysis.controls import capacity_of, command, scores_by_policies
+from repertory.analysis.recommend import parse_memory, recommend_policies
+from repertory.cli.screen import print_problems
+from repertory.cli.sweep_display import SweepDisplay
+from repertory.errors import RunStopped, UsageError
+from repertory.paths import check_new_folder, existing_folder
+from repertory.report import capacity_view as view
+from repertory.runs.folder import RunFolder
+from repertory.runs.spec import RunSpec
+from repertory.runs.status import FINISHED
+from repertory.sweeps.job import Job
+from repertory.sweeps.results import Results, read_results
+from repertory.sweeps.sweep import live_sweep, make_engine
 
-Out = Annotated[Path, typer.Option(help="Folder for the figure and the CSV file.")]
+MOST_STEPS = 10**8
+"""Of random play on each task: each is given a seed beforehand."""
 
 
-def console() -> Console:
-    """Where output goes. User's text is shown as it is: no markup is read from it."""
-    return Console(markup=False, highlight=False)
+def empirical_in_console(path: Path, tolerance: float, out: Path, console: Console) -> None:
+    check_tolerance(tolerance)
+    check_new_folder(out)
+    results = read_results(existing_folder(path))
+    print_problems(console, results)
+    estimates = {learner: capacity_of(results, learner) for learner in learners_with_scores(results)}
+    published = {} if results.experiment is None else results.experiment.capacity
+    table = view.empirical_table(estimates, tolerance, published)
+    view.print_frame(console, view.scores_table(estimates))
+    console.print()
+    view.print_frame(console, table)
+    if min(min(estimate.runs.values()) for estimate in estimates.values()) < 2:
+        console.print("no intervals: they need two runs of each condition or more", soft_wrap=True)
+    view.keep(
+        console, out, f"empirical-{results.path.resolve().name}", table, view.empirical_figure(estimates, tolerance)
+    )
 
 
-@app.command()
-def empirical(
-    results: Annotated[Path, typer.Argument(help="A folder of runs, as 'repertory reproduce' leaves.")],
-    tolerance: Annotated[float, typer.Option(help="Share of the one-to-one score that may be given up.")] = 0.05,
-    out: Out = Path("capacity"),
+def learners_with_scores(results: Results) -> list[str]:
+    """Learners with unadaptive runs at two numbers of policies or more."""
+    found = [learner for learner in results.learners() if len(scores_by_policies(results, learner)) > 1]
+    if not found:
+        raise UsageError(
+            f"{results.path} has too few finished unadaptive runs: capacity compares at least two numbers of policies; "
+            f"next: {command(results, 'Unadaptive*')}"
+        )
+    return found
+
+
+def theoretical_in_console(example: str, tolerance: float, out: Path, console: Console) -> None:
+    from repertory.report.theory_view import show_example
+
+    show_example(example, tolerance, out, console)
+
+
+def clusters_in_console(name: str, profile: str, steps: int, seed: int, out: Path, console: Console) -> None:
+    from repertory.analysis.clusters import cluster_tasks
+
+    if not 1 <= steps <= MOST_STEPS:
+        raise UsageError(f"--steps is {str(steps)[:30]}; valid: a whole number from 1 to {MOST_STEPS:,}")
+    if not 0 <= seed < 2**31:
+        raise UsageError(f"--seed is {str(seed)[:30]}; valid: a whole number from 0 to {2**31 - 1}")
+    domain = catalogue.domain(name, profile)
+    check_new_folder(out)
+    clusters = cluster_tasks(domain, steps, seed)
+    view.print_frame(console, clusters.signatures)
+    console.print()
+    view.print_frame(console, clusters.means())
+    console.print(view.clusters_summary(name, clusters), soft_wrap=True)
+    view.keep(console, out, f"clusters-{name}-{profile}", clusters.signatures, view.clusters_figure(name, clusters))
+
+
+def recommend_in_console(
+    domain: str,
+    learner: str,
+    tolerance: float,
+    memory: str | None,
+    results: Path | None,
+    policies: str | None,
+    pilot: Mapping[str, Any],
+    out: Path,
+    console: Console,
 ) -> None:
-    """Tasks per policy as measured: C_emp and its integral over all tolerances, from a folder's unadaptive runs."""
-    from repertory.cli.capacity_analyses import empirical_in_console
+    numbers = None if policies is None else _numbers(policies)
+    profile = pilot["profile"]
+    engine = make_engine("local", pilot["workers"])
+    check_new_folder(out)
 
-    empirical_in_console(results, tolerance, out, console())
+    def live(specs: Sequence[tuple[RunSpec, Path | None]]) -> list[pd.DataFrame]:
+        jobs = [Job(f"{spec.policies}P", str(path), spec.to_json()) for spec, path in specs if path is not None]
+        standing = live_sweep(jobs, engine, SweepDisplay(console))
+        for job in jobs:
+            if standing[job.folder].state != FINISHED:
+                raise RunStopped(f"a run of the pilot ended early: {job.folder}: {standing[job.folder].message}")
+        return [RunFolder(Path(job.folder)).read_blocks() for job in jobs]
 
-
-@app.command()
-def theoretical(
-    example: Annotated[str, typer.Argument(help="polynomials (the paper's Example 1) or walks (Example 2).")],
-    tolerance: Annotated[float, typer.Option(help="Epsilon: the regret that is allowed.")] = 0.25,
-    out: Out = Path("capacity"),
-) -> None:
-    """Tasks per policy in theory: the least number of policies that is epsilon-optimal on all tasks, exactly."""
-    from repertory.cli.capacity_analyses import theoretical_in_console
-
-    theoretical_in_console(example, tolerance, out, console())
-
-
-@app.command()
-def clusters(
-    domain: Annotated[str, typer.Argument(help="Which tasks; see 'repertory list domains'.")],
-    profile: Annotated[str, typer.Option(help="The paper's 'text' or its 'released' code.")] = "text",
-    steps: Annotated[int, typer.Option(help="Of random play on each task.")] = 600_000,
-    seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
-    out: Out = Path("capacity"),
-) -> None:
-    """A rough estimate from random play alone: tasks that leave like signatures may share a policy."""
-    from repertory.cli.capacity_analyses import clusters_in_console
-
-    clusters_in_console(domain, profile, steps, seed, out, console())
-
-
-@app.command()
-def recommend(
-    domain: Annotated[str, typer.Argument(help="Which tasks; see 'repertory list domains'.")],
-    learner: Annotated[str, typer.Option(help="What each policy is; see 'repertory list learners'.")],
-    tolerance: Annotated[float, typer.Option(help="Share of the one-to-one score that may be given up.")] = 0.05,
-    memory: Annotated[str | None, typer.Option(help="The most that the library may take, such as 200MB.")] = None,
-    results: Annotated[Path | None, typer.Option(help="Decide from these runs instead of a pilot.")] = None,
-    policies: Annotated[str | None, typer.Option(help="Numbers to compare, such as 1,2,4,9.")] = None,
-    blocks: Annotated[int | None, typer.Option(help="Blocks of a pilot's lifetime; ten for each task.")] = None,
-    block_steps: Annotated[int | None, typer.Option(help="Steps in a block of the pilot.")] = None,
-    runs: Annotated[int, typer.Option(help="Runs of the pilot for each number of policies.")] = 2,
-    profile: Annotated[str, typer.Option(help="The paper's 'text' or its 'released' code.")] = "text",
-    workers: Annotated[int | None, typer.Option(help="Runs at a time; one per core if not given.")] = None,
-    out: Out = Path("capacity"),
-) -> None:
-    """The smallest number of policies within tolerance, from a short pilot or from runs at hand."""
-    from repertory.cli.capacity_analyses import recommend_in_console
-
-    pilot = {"blocks": blocks, "block_steps": block_steps, "runs": runs, "profile": profile, "workers": workers}
-    recommend_in_console(domain, learner, tolerance, memory, results, policies, pilot, out, console())
+    recommendation = recommend_policies(
+        domain,
+        learner,
+        tolerance,
+        memory=None if memory is None else parse_memory(memory),
+        results=results,
+        policies=numbers,
+        blocks=pilot["blocks"],
+        block_steps=pilot["block_steps"],
+        runs=pilot["runs"],
+        profile=profile,
+        out=out.resolve() / f"pilot-{domain}-{learner}-{profile}",
+        live=live,
+    )
+    view.print_frame(console, view.recommendation_table(recommendation))
+    console.print(str(recommendation), soft_wrap=True)
+    name = f"recommend-{domain}-{learner}-{profile}"
+    view.keep(console, out, name, recommendation.table, view.recommendation_figure(recommendation))
 
 
-@app.command()
-def memory(
-    blocks: Annotated[int | None, typer.Option(help="Blocks of the simulated lifetime.")] = None,
-    runs: Annotated[int, typer.Option(help="Independent runs.")] = 50,
-    out: Out = Path("capacity"),
-) -> None:
-    """Memory of libraries that grow with the tasks they meet, beside that of a fixed library (simulation)."""
-    from repertory.cli.capacity_analyses import memory_in_console
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--policies is '{text}'; valid: numbers by commas, such as 1,2,4,9") from None
 
-    memory_in_console(blocks, runs, out, console())
+
+def memory_in_console(blocks: int | None, runs: int, out: Path, console: Console) -> None:
+    from repertory.report.memory_view import show_memory
+
+    show_memory(blocks, runs, out, console)

@@ -12,7 +12,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from repertory.cli.tables import print_problems, published_text
+from repertory.cli.listing import published_text
+from repertory.cli.screen import print_problems
 from repertory.report.time_table import duration, time_sentence
 from repertory.runs.status import DIVERGED, FINISHED, LIVING, Status
 from repertory.sweeps.job import Job

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from repertory.errors import UsageError
 
-SCORES = ("mean return", "reward per step")
-"""How a block is scored: by the mean return of its episodes (the paper's Cartpole), or by reward per step (POcman)."""
 FINAL_BLOCKS = 10
 """The paper's "final" score is the mean over this many last blocks: 600,000 steps of Cartpole, 2 million of POcman."""
 STRETCH = 25

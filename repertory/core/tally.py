@@ -39,7 +39,7 @@ class BlockTally:
         return self.total_reward / max(self.episodes, 1)
 
     def score(self, kind: str) -> float:
-        """Of the block so far; see `repertory.core.metrics.SCORES`."""
+        """Of the block so far; see `repertory.domains.domain.SCORES`."""
         return self.total_reward / max(self.steps, 1) if kind == "reward per step" else self.mean_return
 
     @property

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from repertory.errors import UsageError
 from repertory.kernels.streams import Stream, new_stream
 
+SCORES = ("mean return", "reward per step")
+"""How a block is scored: by the mean return of its episodes (the paper's Cartpole), or by reward per step (POcman)."""
+
 
 class TaskKernels(NamedTuple):
     """The compiled dynamics of a domain's tasks: three functions made with `@kernel`.
@@ -69,7 +72,7 @@ class Domain:
     settings: dict[str, Any] = field(default_factory=dict)
     """What the domain was built with, for the record of a run."""
     score: str = "mean return"
-    """How its blocks are scored; see `repertory.core.metrics.SCORES`."""
+    """How its blocks are scored; see `SCORES`."""
     sample_observations: Callable[[np.random.Generator, int], NDArray[np.float32]] | None = None
     """(rng, count) -> observations that policies may be compared on; the observation space's own samples if none."""
     end_feature: EndFeature | None = None

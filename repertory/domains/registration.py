@@ -5,8 +5,6 @@ Importing repertory registers them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import gymnasium
 
 IDS = {
@@ -19,15 +17,4 @@ IDS = {
 def register() -> None:
     for env_id, name in IDS.items():
         if env_id not in gymnasium.registry:
-            gymnasium.register(env_id, entry_point="repertory.domains.registration:make", kwargs={"domain_name": name})
-
-
-def make(
-    domain_name: str, task: int = 0, profile: str = "text", render_mode: str | None = None, **rules: Any
-) -> gymnasium.Env:
-    """The environment of one task; `rules` are the domain's settings, such as `force=2.0`."""
-    from repertory.catalogue import domain
-
-    env = domain(domain_name, profile, **rules).env(task)
-    env.render_mode = render_mode
-    return env
+            gymnasium.register(env_id, entry_point="repertory.catalogue:make_env", kwargs={"domain_name": name})

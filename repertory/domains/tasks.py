@@ -9,8 +9,7 @@ from typing import Any
 
 import gymnasium
 
-from repertory.core.metrics import SCORES
-from repertory.domains.domain import Domain
+from repertory.domains.domain import SCORES, Domain
 from repertory.errors import UsageError
 from repertory.fingerprint import code_fingerprint
 

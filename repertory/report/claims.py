@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from repertory.analysis.controls import command
-from repertory.cli.tables import print_problems
+from repertory.cli.screen import print_problems
 from repertory.errors import UsageError, unknown
 from repertory.paper.experiments import experiment
 from repertory.paths import existing_folder

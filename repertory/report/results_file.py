@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
-from repertory.cli.tables import print_problems
+from repertory.cli.screen import print_problems
 from repertory.errors import UsageError, unknown
 from repertory.paths import check_new_file, check_new_folder, staged, write_whole
 from repertory.report import paper_figures, results_tables

@@ -27,7 +27,7 @@ from repertory.errors import UsageError
 from repertory.runs.provenance import MadeBy
 from repertory.runs.reading import Unreadable, build, check_format, parse_json, read_json, shown
 from repertory.runs.spec import COMPONENTS
-from repertory.core.metrics import SCORES
+from repertory.domains.domain import SCORES
 from repertory.settings import Settings
 
 RUN_FORMAT = 2

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-
 from repertory.errors import UsageError
 from repertory.paths import cannot_write, check_new_folder, existing_folder
 from repertory.runs.folder import BLOCKS_FILE, DONE_FILE, RUN_FILE, RunFolder
@@ -129,15 +127,3 @@ def _copy(source: RunFolder, target: RunFolder) -> int:
 
 def _copy_file(source: RunFolder, target: RunFolder, name: str) -> None:
     target.write(target.path / name, lambda part: shutil.copyfile(source.path / name, part))
-
-
-def export_in_console(source: Path, target: Path, console: Console) -> None:
-    """`repertory export`."""
-    exported = export(source, target)
-    for reason in exported.left_out:
-        console.print(f"left out: {reason}", soft_wrap=True)
-    runs = "1 run" if exported.runs == 1 else f"{exported.runs} runs"
-    console.print(
-        f"{target} holds the records of {runs}, {exported.bytes / 1000:,.0f} kB in all; policies were not copied",
-        soft_wrap=True,
-    )

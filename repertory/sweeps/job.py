@@ -129,7 +129,7 @@ def _live_when_free(folder: RunFolder, spec: RunSpec, monitors: Sequence[Monitor
 
 
 def _draw(record: Any, folder: RunFolder) -> None:
-    from repertory.report.figures import draw_lifetime  # slow to import, and only the end of a run needs it
+    from repertory.runs.lifetime_figure import draw_lifetime  # slow to import, and only the end of a run needs it
 
     draw_lifetime(record, folder)
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rich.console import Console
-
 from repertory.errors import UsageError
 from repertory.runs import formats
 from repertory.runs.folder import RUN_FILE, RunFolder
@@ -77,11 +75,3 @@ def _migrate_run(folder: RunFolder, commit: str | None) -> None:
 def _migrate_sweep(file: Path, commit: str | None) -> None:
     text = sweep_text(read_sweep(file.parent), MadeBy(commit=commit))
     RunFolder(file.parent).write(file, lambda path: path.write_text(text))
-
-
-def migrate_in_console(root: Path, commit: str | None, console: Console) -> None:
-    """`repertory migrate`."""
-    done = migrate(root, commit)
-    for reason in done.left_out:
-        console.print(f"left out: {reason}", soft_wrap=True)
-    console.print(f"{done.runs} finished runs and {done.sweeps} sweeps rewritten in {root}", soft_wrap=True)

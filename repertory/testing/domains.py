@@ -12,8 +12,7 @@ import gymnasium
 import numpy as np
 
 from repertory.core.episode import EpisodePlayer
-from repertory.core.metrics import SCORES
-from repertory.domains.domain import Domain
+from repertory.domains.domain import SCORES, Domain
 from repertory.errors import UsageError
 from repertory.kernels.streams import new_stream
 from repertory.learners.random import Random

@@ -1,4 +1,4 @@
-"""Runs and sweeps in front of a person: progress while they live, tables and figures when they are over."""
+"""`repertory reproduce`: a sweep in front of a person."""
 
 from __future__ import annotations
 
@@ -11,45 +11,10 @@ from typing import Any
 from rich.console import Console
 
 from repertory.cli.sweep_display import SweepDisplay, print_scores
-from repertory.cli.tables import ProgressMonitor, print_summary
-from repertory.core.lifetime import Monitor
-from repertory.errors import UsageError
-from repertory.paths import check_new_folder
-from repertory.report.figures import draw_lifetime
-from repertory.runs.folder import RunFolder
-from repertory.runs.live import live_spec
-from repertory.runs.spec import RunSpec
 from repertory.runs.status import FINISHED
-from repertory.runs.tensorboard import TensorBoardMonitor
 from repertory.sweeps.results import read_results
 from repertory.sweeps.run_sweep import prepare
 from repertory.sweeps.sweep import Sweep, claim, live_sweep, make_engine
-
-
-def run_in_console(spec: RunSpec, out: Path | None, console: Console, tensorboard: bool = False) -> None:
-    if tensorboard and out is None:
-        raise UsageError("--tensorboard writes into the run's folder; give --out as well")
-    if out is not None and RunFolder(out).holds_finished(spec.to_json()):
-        console.print(f"{out} holds this run, finished; nothing to do", soft_wrap=True)
-        return
-    if out is not None:
-        check_new_folder(out)
-    progress = ProgressMonitor(console, spec.blocks, spec.block_steps, spec.domain.score)
-    monitors: list[Monitor] = [progress]
-    if tensorboard and out is not None:
-        monitors.append(TensorBoardMonitor(out, spec.domain.score))
-    try:
-        record = live_spec(spec, out, monitors, draw_lifetime, notice=lambda text: console.print(text, soft_wrap=True))
-    except KeyboardInterrupt:
-        progress.close()
-        if out is not None:
-            console.print(f"kept in {out}; the same command goes on from its last checkpoint", soft_wrap=True)
-        raise
-    finally:
-        progress.close()
-    print_summary(console, record)
-    if out is not None:
-        console.print(f"kept in {out} (figure: {RunFolder(out).figure_file})", soft_wrap=True)
 
 
 def reproduce_in_console(

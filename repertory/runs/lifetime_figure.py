@@ -11,7 +11,7 @@ import pandas as pd
 
 from repertory.core.metrics import block_scores
 from repertory.core.tally import RECENT_BLOCKS, recent_shares
-from repertory.report.summary import development
+from repertory.runs.shares import development
 from repertory.runs.folder import RunFolder
 from repertory.runs.record import Record
 

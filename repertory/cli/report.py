@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from repertory.analysis.controls import learning_metrics
-from repertory.cli.tables import print_problems
+from repertory.cli.screen import print_problems
 from repertory.errors import RunStopped, UsageError
 from repertory.paths import check_new_folder, existing_folder
 from repertory.report.animation import data_uri, embedded_animation

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from repertory.catalogue import all_settings
 from repertory.core.lifetime import Monitor
 from repertory.core.tally import BlockTally
-from repertory.paper.experiments import Published, experiment, experiment_names
-from repertory.profiles import differences, differences_on_domains
-from repertory.report.summary import policy_shares
 from repertory.runs.record import Record
-from repertory.settings import Settings, valid_text
-from repertory.sweeps.results import Results
+from repertory.runs.shares import policy_shares
 
 PLAIN_LINES = 20
 """How many progress lines a run prints where there is no terminal."""
@@ -102,61 +96,3 @@ def _task_list(tasks: tuple[int, ...]) -> str:
         return "none"
     shown = ", ".join(str(task) for task in tasks[:SHOWN_TASKS])
     return f"{len(tasks)}: {shown}" + (", ..." if len(tasks) > SHOWN_TASKS else "")
-
-
-def print_problems(console: Console, results: Results) -> None:
-    """The runs of a folder that could not be read."""
-    for problem in results.problems:
-        console.print(f"left out: {problem}", soft_wrap=True)
-
-
-def profile_table() -> Table:
-    """Every setting in which the profiles `text` and `released` differ."""
-    table = Table("of", "setting", "text", "released", box=None, header_style="bold", pad_edge=False)
-    for names, settings_class in all_settings().items():
-        for setting, text, released in differences(settings_class):
-            table.add_row(names, setting, str(text), str(released))
-        for domain, setting, released in differences_on_domains(settings_class):
-            text = getattr(settings_class(), setting)
-            table.add_row(f"{names} on {domain}", setting, str(text), str(released))
-    return table
-
-
-def experiments_table() -> Table:
-    """Every experiment of the paper."""
-    table = Table(
-        "name", "conditions", "runs", "blocks", "steps", "what", box=None, header_style="bold", pad_edge=False
-    )
-    for name in experiment_names():
-        data = experiment(name)
-        counts = (len(data.conditions), data.runs, data.blocks, f"{data.blocks * data.block_steps:,}")
-        table.add_row(name, *(str(count) for count in counts), data.title)
-    return table
-
-
-def experiment_table(name: str) -> Table:
-    """The conditions of one, with the published scores."""
-    table = Table("condition", "learner", "policies", "selector", box=None, header_style="bold", pad_edge=False)
-    for title in ("lifetime", "final"):
-        table.add_column(f"published {title}", justify="right")
-    for condition in experiment(name).conditions.values():
-        scores = (published_text(condition.lifetime), published_text(condition.final))
-        table.add_row(condition.name, condition.learner, str(condition.policies), condition.selector, *scores)
-    return table
-
-
-def published_text(score: Published | None) -> str:
-    if score is None:
-        return ""
-    return f"{score.mean:g}" + ("" if score.deviation is None else f" ± {score.deviation:g}")
-
-
-def settings_table(settings_class: type[Settings]) -> Table:
-    """Names, defaults, valid values and meanings."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("setting", "default", "valid", "meaning"):
-        table.add_column(title, no_wrap=title == "setting")
-    for field in dataclasses.fields(settings_class):
-        valid = valid_text(settings_class, field.name)
-        table.add_row(field.name, str(field.default), valid, field.metadata["meaning"])
-    return table

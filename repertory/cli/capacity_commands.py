@@ -1,0 +1,86 @@
+"""`repertory capacity ...`: argument parsing only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from repertory.cli.screen import console
+
+app = typer.Typer(name="capacity", help="How many policies do I need?", no_args_is_help=True)
+
+Out = Annotated[Path, typer.Option(help="Folder for the figure and the CSV file.")]
+
+
+@app.command()
+def empirical(
+    results: Annotated[Path, typer.Argument(help="A folder of runs, as 'repertory reproduce' leaves.")],
+    tolerance: Annotated[float, typer.Option(help="Share of the one-to-one score that may be given up.")] = 0.05,
+    out: Out = Path("capacity"),
+) -> None:
+    """Tasks per policy as measured: C_emp and its integral over all tolerances, from a folder's unadaptive runs."""
+    from repertory.cli.capacity import empirical_in_console
+
+    empirical_in_console(results, tolerance, out, console())
+
+
+@app.command()
+def theoretical(
+    example: Annotated[str, typer.Argument(help="polynomials (the paper's Example 1) or walks (Example 2).")],
+    tolerance: Annotated[float, typer.Option(help="Epsilon: the regret that is allowed.")] = 0.25,
+    out: Out = Path("capacity"),
+) -> None:
+    """Tasks per policy in theory: the least number of policies that is epsilon-optimal on all tasks, exactly."""
+    from repertory.cli.capacity import theoretical_in_console
+
+    theoretical_in_console(example, tolerance, out, console())
+
+
+@app.command()
+def clusters(
+    domain: Annotated[str, typer.Argument(help="Which tasks; see 'repertory list domains'.")],
+    profile: Annotated[str, typer.Option(help="The paper's 'text' or its 'released' code.")] = "text",
+    steps: Annotated[int, typer.Option(help="Of random play on each task.")] = 600_000,
+    seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
+    out: Out = Path("capacity"),
+) -> None:
+    """A rough estimate from random play alone: tasks that leave like signatures may share a policy."""
+    from repertory.cli.capacity import clusters_in_console
+
+    clusters_in_console(domain, profile, steps, seed, out, console())
+
+
+@app.command()
+def recommend(
+    domain: Annotated[str, typer.Argument(help="Which tasks; see 'repertory list domains'.")],
+    learner: Annotated[str, typer.Option(help="What each policy is; see 'repertory list learners'.")],
+    tolerance: Annotated[float, typer.Option(help="Share of the one-to-one score that may be given up.")] = 0.05,
+    memory: Annotated[str | None, typer.Option(help="The most that the library may take, such as 200MB.")] = None,
+    results: Annotated[Path | None, typer.Option(help="Decide from these runs instead of a pilot.")] = None,
+    policies: Annotated[str | None, typer.Option(help="Numbers to compare, such as 1,2,4,9.")] = None,
+    blocks: Annotated[int | None, typer.Option(help="Blocks of a pilot's lifetime; ten for each task.")] = None,
+    block_steps: Annotated[int | None, typer.Option(help="Steps in a block of the pilot.")] = None,
+    runs: Annotated[int, typer.Option(help="Runs of the pilot for each number of policies.")] = 2,
+    profile: Annotated[str, typer.Option(help="The paper's 'text' or its 'released' code.")] = "text",
+    workers: Annotated[int | None, typer.Option(help="Runs at a time; one per core if not given.")] = None,
+    out: Out = Path("capacity"),
+) -> None:
+    """The smallest number of policies within tolerance, from a short pilot or from runs at hand."""
+    from repertory.cli.capacity import recommend_in_console
+
+    pilot = {"blocks": blocks, "block_steps": block_steps, "runs": runs, "profile": profile, "workers": workers}
+    recommend_in_console(domain, learner, tolerance, memory, results, policies, pilot, out, console())
+
+
+@app.command()
+def memory(
+    blocks: Annotated[int | None, typer.Option(help="Blocks of the simulated lifetime.")] = None,
+    runs: Annotated[int, typer.Option(help="Independent runs.")] = 50,
+    out: Out = Path("capacity"),
+) -> None:
+    """Memory of libraries that grow with the tasks they meet, beside that of a fixed library (simulation)."""
+    from repertory.cli.capacity import memory_in_console
+
+    memory_in_console(blocks, runs, out, console())

@@ -1,0 +1,245 @@
+"""The verbs of the `repertory` command: argument parsing only. Each is carried out by the file of its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from repertory.cli.capacity_commands import app as capacity_app
+from repertory.cli.screen import STOPPED_STATUS, console
+from repertory.errors import unknown
+
+app = typer.Typer(
+    name="repertory",
+    help="Lifelong reinforcement learning with a fixed number of policies.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+app.add_typer(capacity_app)
+
+
+@app.command()
+def run(
+    domain: Annotated[str | None, typer.Option(help="Which tasks; see 'repertory list domains'.")] = None,
+    learner: Annotated[str | None, typer.Option(help="What each policy is; see 'repertory list learners'.")] = None,
+    policies: Annotated[int | None, typer.Option(help="How many policies the library holds.")] = None,
+    selector: Annotated[str | None, typer.Option(help="Who plays which task; epsilon-greedy if not given.")] = None,
+    profile: Annotated[str | None, typer.Option(help="The paper's 'text' (default) or its 'released' code.")] = None,
+    run: Annotated[int | None, typer.Option(help="Which run: task sequence n is the 0-th shifted by n.")] = None,
+    seed: Annotated[int | None, typer.Option(help="What all randomness follows from.")] = None,
+    blocks: Annotated[int | None, typer.Option(help="Length of the lifetime; the paper's if not given.")] = None,
+    block_steps: Annotated[int | None, typer.Option(help="Steps in a block; the paper's if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to keep the run in.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A single setting, e.g. learner.learning_rate=0.05.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file with the same settings.")] = None,
+    task: Annotated[int | None, typer.Option(help="One task for the whole life; all in random blocks if none.")] = None,
+    agent: Annotated[str | None, typer.Option(help="What lives the life; a library of policies if not given.")] = None,
+    hidden_tasks: Annotated[
+        bool | None, typer.Option("--hidden-tasks", help="Tell neither agent nor policies which task it is.")
+    ] = None,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write event files into the run's folder.")
+    ] = False,
+) -> None:
+    """Run one lifetime: blocks of random tasks, a policy picked per episode, all learning as they go."""
+    from repertory.cli.run import run_in_console
+    from repertory.cli.run_options import spec_from_options
+
+    options = {
+        "domain": domain,
+        "learner": learner,
+        "policies": policies,
+        "selector": selector,
+        "profile": profile,
+        "run": run,
+        "seed": seed,
+        "blocks": blocks,
+        "block_steps": block_steps,
+        "task": task,
+        "agent": agent,
+        "hidden_tasks": hidden_tasks,
+    }
+    run_in_console(spec_from_options(options, set_ or [], config), out, console(), tensorboard)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str, typer.Argument(help="A table or figure (see 'repertory list experiments'), or a .toml of yours.")
+    ],
+    runs: Annotated[str | None, typer.Option(help="Such as 0-26 or 0,3,5-7; the paper's number if not given.")] = None,
+    conditions: Annotated[
+        str | None, typer.Option(help="Names or patterns, by commas: AdaptiveDQN9P,Unadaptive*. All if not given.")
+    ] = None,
+    scale: Annotated[float, typer.Option(help="Multiplies the steps of a block; learners stay as they are.")] = 1.0,
+    blocks: Annotated[int | None, typer.Option(help="Blocks of a lifetime; the paper's if not given.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Runs at a time; one per core if not given.")] = None,
+    profile: Annotated[str, typer.Option(help="The paper's 'text' or its 'released' code.")] = "text",
+    engine: Annotated[str, typer.Option(help="'local' processes, or 'ray' for more than one machine.")] = "local",
+    out: Annotated[Path | None, typer.Option(help="Folder of the sweep; results/NAME-PROFILE if not given.")] = None,
+    seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write event files into the runs' folders.")
+    ] = False,
+) -> None:
+    """Run the experiments of a table or figure of the paper, or of your own file; resume what was stopped."""
+    from repertory.cli.reproduce import reproduce_in_console
+
+    all_finished = reproduce_in_console(
+        name,
+        console(),
+        runs=runs,
+        conditions=[part.strip() for part in (conditions or "").split(",") if part.strip()],
+        scale=scale,
+        blocks=blocks,
+        workers=workers,
+        profile=profile,
+        engine=engine,
+        out=out,
+        seed=seed,
+        tensorboard=tensorboard,
+    )
+    if not all_finished:
+        raise typer.Exit(STOPPED_STATUS)
+
+
+@app.command()
+def report(
+    results: Annotated[Path, typer.Argument(help="A folder of runs, as 'repertory reproduce' leaves.")],
+    out: Annotated[Path, typer.Option(help="Folder for the page, its figures and its tables.")] = Path("report"),
+    compute_missing: Annotated[
+        bool, typer.Option("--compute-missing", help="Live the one-to-one runs that forgetting and transfer need.")
+    ] = False,
+) -> None:
+    """One page with all tables and figures, the paper's beside ours; works on unfinished sweeps too."""
+    from repertory.cli.report import report_in_console
+
+    report_in_console(results, out, compute_missing, console())
+
+
+@app.command()
+def dashboard(
+    results: Annotated[Path, typer.Argument(help="A folder of runs, under way or finished.")],
+    port: Annotated[int, typer.Option(help="0 for any that is free.")] = 8765,
+) -> None:
+    """The same page, served on this machine alone and refreshed while runs go on."""
+    from repertory.report.dashboard import serve
+
+    screen = console()
+    serve(results, port, lambda text: screen.print(text, soft_wrap=True))
+
+
+@app.command()
+def claims(
+    results: Annotated[Path, typer.Argument(help="A folder of sweeps, as 'repertory reproduce' leaves.")] = Path(
+        "results"
+    ),
+) -> None:
+    """Which of the paper's claims the runs in a folder reproduce, which they do not, and what would decide the rest."""
+    from repertory.report.claims import claims_in_console
+
+    claims_in_console(results, console())
+
+
+@app.command()
+def export(
+    source: Annotated[Path, typer.Argument(help="The folder of a run, of a sweep, or of several.")],
+    target: Annotated[Path, typer.Argument(help="Folder for the records, made if it is not there.")],
+) -> None:
+    """Copy the records of finished runs without their policies: little, and all that reports and claims need."""
+    from repertory.cli.export import export_in_console
+
+    export_in_console(source, target, console())
+
+
+@app.command()
+def migrate(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run, of a sweep, or of several.")],
+    commit: Annotated[str | None, typer.Option(help="Of the code that made them, where they do not say.")] = None,
+) -> None:
+    """Rewrite finished runs of older versions in today's formats; they can be read without it."""
+    from repertory.cli.migrate import migrate_in_console
+
+    migrate_in_console(folder, commit, console())
+
+
+@app.command()
+def results(
+    folder: Annotated[Path, typer.Argument(help="A folder of sweeps; prose in its 'notes' is woven in.")] = Path(
+        "results"
+    ),
+    out: Annotated[Path, typer.Option(help="The file; figures go into the folder's 'figures'.")] = Path("RESULTS.md"),
+) -> None:
+    """All results as one Markdown file: our tables beside the published ones, the claims, the time used, figures."""
+    from repertory.report.results_file import results_in_console
+
+    results_in_console(folder, out, console())
+
+
+@app.command()
+def watch(
+    run: Annotated[Path, typer.Argument(help="A run's folder; the run may be going on.")],
+    task: Annotated[int | None, typer.Option(help="Which task; that of the last block if not given.")] = None,
+    policy: Annotated[int | None, typer.Option(help="Which policy; the task's best so far if not given.")] = None,
+    episodes: Annotated[int, typer.Option(help="How many; the next ones have the next seeds.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the first episode.")] = 0,
+    fps: Annotated[float | None, typer.Option(help="Frames a second; the domain's own if not given.")] = None,
+    explore: Annotated[
+        bool, typer.Option("--explore/--greedy", help="Act with exploration as in life, or always as it thinks best.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="A .gif or .webp file instead of the terminal.")] = None,
+) -> None:
+    """Watch a policy of a run play a task, without learning: in the terminal or as an animated picture."""
+    from repertory.report.animation import watch_in_console
+
+    watch_in_console(run, task, policy, episodes, seed, fps, explore, out, console())
+
+
+LISTS = ("domains", "learners", "selectors", "agents", "profiles", "experiments")
+
+
+@app.command("list")
+def list_(
+    what: Annotated[str, typer.Argument(help="domains, learners, selectors, agents, profiles or experiments.")],
+    name: Annotated[str | None, typer.Argument(help="One of them, to see its settings.")] = None,
+) -> None:
+    """What there is, by name; with a name, its settings and what they mean."""
+    from repertory import catalogue
+    from repertory.cli.listing import experiment_table, experiments_table, profile_table, settings_table
+
+    if what not in LISTS:
+        raise unknown("list", what, LISTS)
+    screen = console()
+    if what == "profiles":
+        screen.print(profile_table())
+        return
+    if what == "experiments":
+        screen.print(experiments_table() if name is None else experiment_table(name))
+        return
+    if name is None:
+        for key in catalogue.names(what):
+            screen.print(key)
+        screen.print(f"\nSettings of one: repertory list {what} NAME", style="dim")
+        return
+    screen.print(settings_table(catalogue.settings_class(what, name)))
+
+
+@app.command()
+def bench(
+    only: Annotated[str | None, typer.Option(help="Rows with this in their name, or a pattern: '*DQN*peak'.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for bench.json, bench.png and bench.svg.")] = Path("bench"),
+    repeats: Annotated[int, typer.Option(help="Turns of each contender; the best one counts.")] = 5,
+) -> None:
+    """Speed and memory on this machine as ratios, on one thread, beside what is asked of them (some minutes)."""
+    from repertory.benchmarks.threads import begin_again_on_one_thread
+
+    begin_again_on_one_thread()
+    from repertory.benchmarks.bench import bench_in_console
+
+    bench_in_console(only, out, repeats, console())

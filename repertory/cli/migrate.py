@@ -1,0 +1,17 @@
+"""`repertory migrate` in front of a person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from repertory.sweeps.migrate import migrate
+
+
+def migrate_in_console(root: Path, commit: str | None, console: Console) -> None:
+    """`repertory migrate`."""
+    done = migrate(root, commit)
+    for reason in done.left_out:
+        console.print(f"left out: {reason}", soft_wrap=True)
+    console.print(f"{done.runs} finished runs and {done.sweeps} sweeps rewritten in {root}", soft_wrap=True)

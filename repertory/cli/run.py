@@ -1,0 +1,43 @@
+"""`repertory run`: one lifetime in front of a person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from repertory.cli.progress import ProgressMonitor, print_summary
+from repertory.core.lifetime import Monitor
+from repertory.errors import UsageError
+from repertory.paths import check_new_folder
+from repertory.runs.folder import RunFolder
+from repertory.runs.lifetime_figure import draw_lifetime
+from repertory.runs.live import live_spec
+from repertory.runs.spec import RunSpec
+from repertory.runs.tensorboard import TensorBoardMonitor
+
+
+def run_in_console(spec: RunSpec, out: Path | None, console: Console, tensorboard: bool = False) -> None:
+    if tensorboard and out is None:
+        raise UsageError("--tensorboard writes into the run's folder; give --out as well")
+    if out is not None and RunFolder(out).holds_finished(spec.to_json()):
+        console.print(f"{out} holds this run, finished; nothing to do", soft_wrap=True)
+        return
+    if out is not None:
+        check_new_folder(out)
+    progress = ProgressMonitor(console, spec.blocks, spec.block_steps, spec.domain.score)
+    monitors: list[Monitor] = [progress]
+    if tensorboard and out is not None:
+        monitors.append(TensorBoardMonitor(out, spec.domain.score))
+    try:
+        record = live_spec(spec, out, monitors, draw_lifetime, notice=lambda text: console.print(text, soft_wrap=True))
+    except KeyboardInterrupt:
+        progress.close()
+        if out is not None:
+            console.print(f"kept in {out}; the same command goes on from its last checkpoint", soft_wrap=True)
+        raise
+    finally:
+        progress.close()
+    print_summary(console, record)
+    if out is not None:
+        console.print(f"kept in {out} (figure: {RunFolder(out).figure_file})", soft_wrap=True)

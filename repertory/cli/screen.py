@@ -1,0 +1,25 @@
+"""What all verbs share of the screen: where output goes, exit statuses, notices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from repertory.sweeps.results import Results
+
+STOPPED_STATUS = 1
+USAGE_STATUS = 2
+INTERRUPTED_STATUS = 130
+
+
+def console() -> Console:
+    """Where output goes. User's text is shown as it is: no markup is read from it."""
+    return Console(markup=False, highlight=False)
+
+
+def print_problems(console: Console, results: Results) -> None:
+    """The runs of a folder that could not be read."""
+    for problem in results.problems:
+        console.print(f"left out: {problem}", soft_wrap=True)
