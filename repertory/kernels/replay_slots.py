@@ -64,6 +64,11 @@ def ending_at(replay: Replay, slot: int) -> int:
     return replay.slots[slot].step % _ENDINGS
 
 
+def endings(replay: Replay) -> NDArray[np.integer]:
+    """How the step in each slot ended, outside of kernels."""
+    return replay.slots["step"] % _ENDINGS
+
+
 @inlined
 def action_at(replay: Replay, slot: int) -> int:
     return replay.slots[slot].step // _ENDINGS

@@ -98,12 +98,20 @@ class CompiledPolicy:
             raise ValueError(f"observations have shape {observations.shape}; needed: (rows, {self.inputs})")
         return observations
 
+    def state_limits(self) -> dict[str, tuple[int, int]]:
+        """The fields of a state that kernels take for a place in an array, and from where to where they may point."""
+        return {}
+
     def state_dict(self) -> dict[str, NDArray[Any]]:
         return {name: np.array(self.policy[name]) for name in self.state_fields}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         if not set(self.state_fields) - set(self.added_fields) <= set(state) <= set(self.state_fields):
             raise ValueError(f"state has {sorted(state)} where this learner needs {sorted(self.state_fields)}")
+        for name, (low, high) in self.state_limits().items():
+            given = np.asarray(state.get(name, low))
+            if given.dtype.kind not in "iub" or not ((given >= low) & (given <= high)).all():
+                raise ValueError(f"{name} in the state is not from {low} to {high}")
         for name in self.state_fields:
             if name in state:
                 restore(self.arrays.policy[name], np.asarray(state[name])[None], name)

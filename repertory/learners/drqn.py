@@ -240,6 +240,9 @@ class DRQNLearner(DQNLearner):
         self._build(settings, layout, scratch, weights, observation_space, actions, seed, lead)
         self.policy["in_order"][:] = np.arange(settings.window)
 
+    def state_limits(self) -> dict[str, tuple[int, int]]:
+        return {"recent_count": (0, self.settings.window - 1)}
+
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action after each window of observations: (windows, steps, features)."""
         return window_outputs(self.policy["weights"], self.shape, observations)

@@ -249,6 +249,10 @@ class PPOLearner(CompiledPolicy):
         layout = policy_layout(self.shape, settings.n_steps)
         self._build(settings, layout, scratch, weights, observation_space, actions, seed)
 
+    def state_limits(self) -> dict[str, tuple[int, int]]:
+        most = self.settings.n_steps
+        return {"collected": (0, most - 1), "rollout": (0, most), "actions": (0, self.actions - 1)}
+
     def _build(
         self,
         settings: PPO,

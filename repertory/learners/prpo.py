@@ -372,6 +372,9 @@ class PRPOLearner(PPOLearner):
         scratch = scratch_layout(self.shape, settings.n_steps, settings.batch_size, settings.window)
         self._build(settings, layout, scratch, weights, observation_space, actions, seed)
 
+    def state_limits(self) -> dict[str, tuple[int, int]]:
+        return super().state_limits() | {"before": (0, self.settings.window - 1)}
+
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         super().load_state_dict(state)
         self.policy["embedded"] = self.policy["judged"] = 0  # found with other weights

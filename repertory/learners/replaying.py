@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from repertory.domains.two_valued import TwoValued
 from repertory.kernels.handle import pack
 from repertory.kernels.replay import MemoryPlan, new_cursor, new_replay
+from repertory.kernels.replay_check import check_memory
 from repertory.kernels.replay_slots import (
     EPISODES,
     EXPERIENCES,
@@ -96,6 +97,7 @@ class ReplayingPolicy(CompiledPolicy):
             restore(memory.cursor, fields.pop(name), name)
             for part, array in memory.replay._asdict().items():
                 restore(array, fields.pop(prefix + part), prefix + part)
+            check_memory(memory.replay, memory.cursor)
             memories[int(prefix[len("task ") : -1])] = memory
         super().load_state_dict(fields)
         self._take_up(current, memories.pop(current))
