@@ -114,7 +114,7 @@ class DQN(Settings):
             raise UsageError(f"{name}.protected is {self.protected}; valid: 0, unless memory='distribution-matching'")
         if self.protected >= self.buffer_size:
             raise UsageError(f"{name}.protected is {self.protected}; valid: below buffer_size, {self.buffer_size}")
-        if self.target_bound == "rewards" and self.gamma == 1.0:
+        if self.target_bound == "rewards" and np.float32(self.gamma) == 1.0:
             raise UsageError(f"{name}.target_bound is 'rewards'; valid with gamma=1, which bounds nothing: a number")
         if len(self.net_arch) != 2:
             raise UsageError(f"{name}.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)")
