@@ -8,7 +8,6 @@ import pickle
 import gymnasium
 import numpy as np
 import pytest
-import torch
 
 import repertory
 from repertory.episode import EpisodePlayer
@@ -17,6 +16,7 @@ from repertory.kernels.random import new_stream
 from repertory.kernels.replay import draw
 from repertory.kernels.replay_slots import action_at, ending_at, slot_after
 from repertory.learners.dqn import DQNLearner, compute_gradient
+from tests.pytorch import needs_torch, torch
 
 SPACES = (gymnasium.spaces.Box(-1.0, 1.0, (4,)), gymnasium.spaces.Discrete(2))
 
@@ -42,6 +42,7 @@ def torch_q(parts: list[torch.Tensor], observations: np.ndarray) -> torch.Tensor
     return torch.relu(torch.relu(torch.tensor(observations.copy()) @ w1 + b1) @ w2 + b2) @ w3.T + b3
 
 
+@needs_torch
 def test_gradient_equals_torch(rng: np.random.Generator) -> None:
     learner = lived(rng)
     policy, scratch, replay = learner.policy, learner.scratch, learner.arrays.replay

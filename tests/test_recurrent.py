@@ -9,7 +9,6 @@ from typing import NamedTuple
 import gymnasium
 import numpy as np
 import pytest
-import torch
 
 import repertory
 from repertory.domains.domain import CompiledTasks, KernelEnv, TaskKernels
@@ -35,11 +34,12 @@ from repertory.kernels.recurrent import (
 from repertory.learners import drqn, prpo
 from repertory.learners.face import memory_of
 from repertory.learners.random import RandomLearner
+from tests.pytorch import needs_torch, torch
 
 SPACES = (TwoValued(0.0, 1.0, 11, whole_rewards=True), gymnasium.spaces.Discrete(5))
 
 
-class TorchTwin(torch.nn.Module):
+class TorchTwin(torch.nn.Module if torch else object):
     """The same network out of PyTorch's parts, with our weights."""
 
     def __init__(self, weights: np.ndarray, shape: RecurrentShape) -> None:
@@ -80,6 +80,7 @@ def assert_gradients_equal(gradient: np.ndarray, shape: RecurrentShape, twin: To
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4 * np.abs(theirs).max())
 
 
+@needs_torch
 @pytest.mark.parametrize("shape", [RecurrentShape(11, 80, 80, 5), RecurrentShape(3, 7, 9, 2)])
 @pytest.mark.parametrize(("rows", "n"), [(1, 40), (10, 40), (34, 40), (34, 2)])
 def test_lstm_outputs_and_gradients_equal_torch(
@@ -154,6 +155,7 @@ def live(learner, episodes: list[int], rng: np.random.Generator, ends: bool = Tr
     return told
 
 
+@needs_torch
 @pytest.mark.parametrize(
     "settings",
     [{}, {"memory": "finished-episodes", "sampling": "episodes"}, {"sampling": "episodes", "full_windows": True}],
@@ -268,6 +270,7 @@ def test_prpo_learns_the_same_whether_or_not_it_acted(rng: np.random.Generator) 
     assert np.array_equal(acting.policy["weights"], watching.policy["weights"])
 
 
+@needs_torch
 def test_prpo_gradient_equals_torch(rng: np.random.Generator) -> None:
     """On steps whose windows reach back before the rollout, into burn-in, and to the start of the episode."""
     for first_steps, episode in ((5, 25), (15, 114), (15, 180)):
