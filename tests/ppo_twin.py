@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
 import repertory
+from tests.pytorch import torch
 
 OPTIONS = [
     {},

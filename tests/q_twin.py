@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 import repertory
+from tests.pytorch import torch
 
 EVERYTHING = {"double_q": True, "target_bound": "rewards", "gamma": 0.3, "loss": "huber", "huber_delta": 0.4}
 OPTIONS = [

@@ -125,6 +125,19 @@ def test_bad_input_is_one_line_and_status_2(arguments: list[str], said: str, tmp
     assert result.stderr.count("\n") == 1
 
 
+def test_where_no_process_can_take_anothers_place_the_command_is_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = []
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(subprocess, "call", lambda command, env: called.append((command, env)) or 3)
+    monkeypatch.delenv(threads.VARIABLES[0], raising=False)
+    with pytest.raises(SystemExit) as ended:
+        threads.begin_again_on_one_thread()
+    ((command, environment),) = called
+    assert command == [sys.executable, *sys.orig_argv[1:]]
+    assert {environment[name] for name in threads.VARIABLES} == {"1"}
+    assert ended.value.code == 3
+
+
 def test_the_command_limits_all_libraries_to_one_thread(tmp_path: Path) -> None:
     result = command("--only", "memory of a Cartpole", cwd=tmp_path)
     assert result.returncode == 0, result.stderr

@@ -8,7 +8,6 @@ import pickle
 import gymnasium
 import numpy as np
 import pytest
-import torch
 
 import repertory
 from repertory.core.episode import EpisodePlayer
@@ -18,6 +17,7 @@ from repertory.kernels.replay_slots import action_at, ending_at, slot_after
 from repertory.kernels.streams import new_stream
 from repertory.learners.compiled_policy import memory_of
 from repertory.learners.dqn import DQNLearner, compute_gradient
+from tests.pytorch import needs_torch, torch
 from tests.q_twin import ADAM, EVERYTHING, OPTIONS, Batch, assert_option_matters, loss
 
 SPACES = (gymnasium.spaces.Box(-1.0, 1.0, (4,)), gymnasium.spaces.Discrete(2))
@@ -44,6 +44,7 @@ def torch_q(parts: list[torch.Tensor], observations: np.ndarray) -> torch.Tensor
     return torch.relu(torch.relu(torch.tensor(observations.copy()) @ w1 + b1) @ w2 + b2) @ w3.T + b3
 
 
+@needs_torch
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_gradient_equals_torch(options: dict, rng: np.random.Generator) -> None:
     learner = lived(rng, **options)

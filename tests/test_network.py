@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from repertory.kernels.network import (
     NetworkShape,
@@ -17,6 +16,7 @@ from repertory.kernels.network import (
 )
 from repertory.kernels.optimisers import adadelta
 from repertory.kernels.product import add_product, dot
+from tests.pytorch import needs_torch, torch
 
 SHAPES = [NetworkShape(4, 80, 80, 2), NetworkShape(11, 7, 9, 5), NetworkShape(3, 5, 2, 1)]
 
@@ -26,6 +26,7 @@ def torch_outputs(parts: list[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
     return torch.relu(torch.relu(x @ w1 + b1) @ w2 + b2) @ w3.T + b3
 
 
+@needs_torch
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("rows", [1, 2, 7, 16, 34])
 def test_forward_and_gradient_equal_torch(shape: NetworkShape, rows: int, rng: np.random.Generator) -> None:
@@ -70,6 +71,7 @@ def test_glorot_limits(rng: np.random.Generator) -> None:
     assert not b3.any()
 
 
+@needs_torch
 def test_adadelta_equals_torch(rng: np.random.Generator) -> None:
     weights = rng.normal(size=500).astype(np.float32)
     theirs = torch.tensor(weights.copy(), requires_grad=True)

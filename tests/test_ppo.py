@@ -5,7 +5,6 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
-import torch
 
 import repertory
 from repertory.core.episode import EpisodePlayer
@@ -15,6 +14,7 @@ from repertory.kernels.network import matrices
 from repertory.kernels.optimisers import adam, clip_norm
 from repertory.learners.ppo import PPOLearner, compute_gradient, evaluate
 from tests.ppo_twin import OPTIONS, assert_clips_matter, loss
+from tests.pytorch import needs_torch, torch
 
 SPACES = (gymnasium.spaces.Box(-1.0, 1.0, (4,)), gymnasium.spaces.Discrete(3))
 
@@ -43,6 +43,7 @@ def torch_parts(learner: PPOLearner) -> list[torch.Tensor]:
     ]
 
 
+@needs_torch
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_gradient_equals_torch(options: dict, rng: np.random.Generator) -> None:
     steps = 30
@@ -183,6 +184,7 @@ def test_gae_with_lambda_1_is_returns_minus_values_and_with_0_the_temporal_diffe
     np.testing.assert_allclose(gae(rewards, values, 0.3, 0.0), difference, rtol=1e-4, atol=1e-5)
 
 
+@needs_torch
 def test_adam_equals_torch(rng: np.random.Generator) -> None:
     weights = rng.normal(size=500).astype(np.float32)
     theirs = torch.tensor(weights.copy(), requires_grad=True)
@@ -197,6 +199,7 @@ def test_adam_equals_torch(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(weights, theirs.detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
+@needs_torch
 @pytest.mark.parametrize("length", [0.1, 30.0])
 def test_norm_clip_equals_torch(length: float, rng: np.random.Generator) -> None:
     gradient = rng.normal(size=333).astype(np.float32)

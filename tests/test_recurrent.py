@@ -9,7 +9,6 @@ from typing import NamedTuple
 import gymnasium
 import numpy as np
 import pytest
-import torch
 
 import repertory
 from repertory.core.episode import EpisodePlayer
@@ -38,12 +37,13 @@ from repertory.learners.random import RandomLearner
 from tests.ppo_twin import OPTIONS as PPO_OPTIONS
 from tests.ppo_twin import assert_clips_matter
 from tests.ppo_twin import loss as ppo_loss
+from tests.pytorch import needs_torch, torch
 from tests.q_twin import ADAM, EVERYTHING, OPTIONS, Batch, assert_option_matters, loss
 
 SPACES = (TwoValued(0.0, 1.0, 11, whole_rewards=True), gymnasium.spaces.Discrete(5))
 
 
-class TorchTwin(torch.nn.Module):
+class TorchTwin(torch.nn.Module if torch else object):
     """The same network out of PyTorch's parts, with our weights."""
 
     def __init__(self, weights: np.ndarray, shape: RecurrentShape) -> None:
@@ -84,6 +84,7 @@ def assert_gradients_equal(gradient: np.ndarray, shape: RecurrentShape, twin: To
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4 * np.abs(theirs).max())
 
 
+@needs_torch
 @pytest.mark.parametrize("shape", [RecurrentShape(11, 80, 80, 5), RecurrentShape(3, 7, 9, 2)])
 @pytest.mark.parametrize(("rows", "n"), [(1, 40), (10, 40), (34, 40), (34, 2)])
 def test_lstm_outputs_and_gradients_equal_torch(
@@ -158,6 +159,7 @@ def live(learner, episodes: list[int], rng: np.random.Generator, ends: bool = Tr
     return told
 
 
+@needs_torch
 @pytest.mark.parametrize(
     "settings",
     [
@@ -275,6 +277,7 @@ def test_prpo_learns_the_same_whether_or_not_it_acted(rng: np.random.Generator) 
     assert np.array_equal(acting.policy["weights"], watching.policy["weights"])
 
 
+@needs_torch
 @pytest.mark.parametrize("options", PPO_OPTIONS, ids=str)
 def test_prpo_gradient_equals_torch(options: dict, rng: np.random.Generator) -> None:
     """On steps whose windows reach back before the rollout, into burn-in, and to the start of the episode."""

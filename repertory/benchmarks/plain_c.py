@@ -32,8 +32,8 @@ class PlainC:
     """
 
     def __init__(self, warm_up: int, flags: Sequence[str] = FLAGS) -> None:
-        # Once it has begun and answered, the program needs neither of the two files any more.
-        with tempfile.TemporaryDirectory() as folder:
+        # Once it has begun and answered, the program needs neither of the two files any more; Windows keeps its own.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             program, weights = Path(folder, "cartpole_dqn"), Path(folder, "weights")
             compile_program(program, flags)
             build("cartpole27", SETTINGS).policy["weights"].tofile(weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 VARIABLES = (
@@ -22,6 +23,10 @@ def is_limited() -> bool:
 
 def begin_again_on_one_thread() -> None:
     """Put the same command in this process's place, with the limits set: libraries read them once, when loaded."""
-    if not is_limited():
-        sys.stdout.flush()
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | dict.fromkeys(VARIABLES, "1"))
+    if is_limited():
+        return
+    command, variables = [sys.executable, *sys.orig_argv[1:]], os.environ | dict.fromkeys(VARIABLES, "1")
+    sys.stdout.flush()
+    if sys.platform == "win32":  # there, a process whose place is taken counts as over
+        sys.exit(subprocess.call(command, env=variables))
+    os.execve(sys.executable, command, variables)

@@ -5,6 +5,9 @@ outer kernel goes on running the old code. It also never finds again a function 
 functions, which is how an episode is put together from a domain's and a learner's kernels. Here the key is
 a fingerprint of the kernel's code, of every kernel and constant it reaches, of the signature, of the CPU and
 of Numba itself; there is one file per key, so nothing can be stale and no two processes can mix files up.
+
+Files are pickles, which can run anything: only those that the user made are loaded (`own_files`). Whatever is wrong
+with a file or with the folder costs a compilation, never a failure.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,23 +27,25 @@ import numpy as np
 from numba.core import serialize
 from numba.core.errors import NumbaWarning
 
+from repertory.kernels.own_files import NotOwn, make_own_folder, read_own, write_own
+
 _types: Any = numba.core.types
 _FLAGS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
 """Settings of Numba's own that change the code it makes."""
-FORMAT = 2
+FORMAT = 3
 """Of the files; a new number whenever `compile` keeps something else in them."""
-_CHECKSUM_SIZE = hashlib.sha256().digest_size
+_DIGEST_SIZE = hashlib.sha256().digest_size
 
 
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: $NUMBA_CACHE_DIR, or the user's cache folder."""
+def cache_folder() -> Path | None:
+    """Where compiled kernels are kept: $NUMBA_CACHE_DIR, or the user's cache folder; None for a user without a home."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         return Path(chosen)
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # a user without a home, as in some containers
-        base = Path(tempfile.gettempdir()) / f"user-{os.getuid()}"
+    except RuntimeError:  # no home, as in some containers; a folder that all users share would be no safe place
+        return None
     return base / "repertory" / "kernels"
 
 
@@ -60,55 +64,102 @@ class KernelCache:
         """`rebuild` makes a compilation's result again of what its `_reduce` gave."""
         self._function = dispatcher.py_func
         self._form = (type(dispatcher).__name__, sorted(dispatcher.targetoptions.items()))
-        self._rebuild = rebuild
+        self.rebuild = rebuild
         self._fingerprint: str | None = None
 
     @property
-    def cache_path(self) -> str:
-        return str(cache_folder())
+    def cache_path(self) -> str | None:
+        folder = cache_folder()
+        return None if folder is None else str(folder)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        target_context.refresh()
-        path = self._path(signature, target_context.codegen())
         try:
-            content = path.read_bytes()
-        except OSError:
-            return None
-        checksum, payload = content[:_CHECKSUM_SIZE], content[_CHECKSUM_SIZE:]
-        if hashlib.sha256(payload).digest() != checksum:  # a damaged file is worth a compilation, not a failure
-            return None
-        try:
-            return self._rebuild(target_context, *pickle.loads(payload))
+            return self.load(signature, target_context)
         except Exception as error:
-            warnings.warn(f"{path} cannot be used ({error!r}); compiling again", NumbaWarning, stacklevel=2)
+            _warn_once("load", f"a kept kernel cannot be used ({error!r}); compiling again")
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
+        try:
+            self.save(signature, result)
+        except Exception as error:
+            _warn_once("save", f"a compiled kernel cannot be kept on disk ({error!r})")
+
+    def load(self, signature: Any, target_context: Any) -> Any:
+        """What was kept, or None; raises if it cannot be used."""
+        target_context.refresh()
+        key = self._key(signature, target_context.codegen())
+        content = self._read(self._file_name(key)) or b""
+        checksum, payload = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:]
+        if hashlib.sha256(payload).digest() != checksum or not payload.startswith(key):  # damaged, or another's
+            return None
+        return self.rebuild(target_context, *pickle.loads(payload[_DIGEST_SIZE:]))
+
+    def save(self, signature: Any, result: Any) -> None:
         if result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
             warnings.warn(f"kernel {self._function.__qualname__} cannot be cached", NumbaWarning, stacklevel=2)
             return
-        path = self._path(signature, result.codegen)
+        key = self._key(signature, result.codegen)
+        payload = key + serialize.dumps(result._reduce())
+        self._write(self._file_name(key), hashlib.sha256(payload).digest() + payload)
+
+    def _read(self, name: str) -> bytes | None:
+        folder = _usable_folder()
+        return None if folder is None else read_own(folder / name)
+
+    def _write(self, name: str, content: bytes) -> None:
+        folder = _usable_folder()
+        if folder is None:
+            return
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            payload = serialize.dumps(result._reduce())
-            _write_atomically(path, hashlib.sha256(payload).digest() + payload)
-        except OSError:  # a read-only home: compile again next time
+            write_own(folder / name, content)
+        except OSError:  # a full disk, say: compile again next time
             return
 
-    def _path(self, signature: Any, codegen: Any) -> Path:
+    def _key(self, signature: Any, codegen: Any) -> bytes:
         if self._fingerprint is None:  # not at decoration: what a kernel refers to may be defined below it
             self._fingerprint = fingerprint(self._function)
         versions = (numba.__version__, llvmlite.__version__, np.__version__)
         flags = [getattr(numba.config, flag) for flag in _FLAGS]
         kinds = [_describe_type(kind) for kind in signature]
         key = repr((FORMAT, self._form, self._fingerprint, kinds, codegen.magic_tuple(), versions, flags))
+        return hashlib.sha256(key.encode()).digest()
+
+    def _file_name(self, key: bytes) -> str:
         name = self._function.__qualname__.rsplit(".", 1)[-1]
-        return cache_folder() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:40]}.nbc"
+        return f"{name}-{key.hex()[:40]}.nbc"
 
     # Numba also offers to switch a cache off and on; a key that is never stale needs neither.
     def enable(self) -> None: ...
     def disable(self) -> None: ...
     def flush(self) -> None: ...
+
+
+def _usable_folder() -> Path | None:
+    """The cache folder, made if need be; None, and one warning, if there can be none or it is not the user's own."""
+    folder = cache_folder()
+    try:
+        if folder is None:
+            raise NotOwn("this user has no home folder")
+        make_own_folder(folder)
+    except (OSError, NotOwn) as error:
+        _warn_once(
+            "folder",
+            f"compiled kernels are not kept on disk: {error}; next: set NUMBA_CACHE_DIR to a folder that only you "
+            "can write to",
+        )
+        return None
+    return folder
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(trouble: str, message: str) -> None:
+    """Once in a process: what troubles one kernel troubles most of them."""
+    if trouble not in _warned:
+        _warned.add(trouble)
+        warnings.warn(message, NumbaWarning, stacklevel=2)
 
 
 def _describe_type(kind: Any) -> str:
@@ -122,13 +173,6 @@ def _describe_type(kind: Any) -> str:
         parts = [f"{name}: {_describe_type(part)}" for name, part in kind._fields]
         return f"{type(kind).__qualname__}({', '.join(parts)})"
     return str(kind)
-
-
-def _write_atomically(path: Path, payload: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    with os.fdopen(handle, "wb") as file:
-        file.write(payload)
-    os.replace(temporary, path)
 
 
 def _describe_function(function: FunctionType, seen: set[int]) -> Iterator[str]:
@@ -176,7 +220,9 @@ def _describe_value(name: str, value: Any, code: CodeType, seen: set[int]) -> It
     elif isinstance(value, ModuleType):
         yield f"{name} is module {value.__name__}"
         for attribute in sorted(_names(code)):
-            used = getattr(value, attribute, None)
+            with warnings.catch_warnings():  # of old names that a module still has, which no kernel need mean
+                warnings.simplefilter("ignore")
+                used = getattr(value, attribute, None)
             if used is not None and not isinstance(used, ModuleType) and id(used) not in seen:
                 yield from _describe_value(f"{name}.{attribute}", used, code, seen)
     elif isinstance(value, np.ndarray):
