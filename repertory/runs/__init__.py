@@ -1,0 +1,1 @@
+"""One run: its spec, its folder, checkpoints, formats, and what is read back."""
