@@ -16,7 +16,7 @@ from repertory.analysis.capacity import CapacityEstimate, capacity_curve, check_
 from repertory.analysis.controls import scores_by_policies
 from repertory.core.metrics import lifetime_score
 from repertory.domains.domain import Domain
-from repertory.errors import UsageError
+from repertory.errors import UsageError, shown
 from repertory.learners.compiled_policy import memory_of
 from repertory.learners.protocol import MakeLearner
 from repertory.paths import existing_folder
@@ -93,7 +93,7 @@ def recommend_policies(
     """
     check_tolerance(tolerance)
     if not 1 <= runs <= MOST_RUNS:
-        raise UsageError(f"runs is {str(runs)[:30]}; valid: from 1 to {MOST_RUNS}")
+        raise UsageError(f"runs is {shown(runs)}; valid: from 1 to {MOST_RUNS}")
     memory = parse_memory(memory) if isinstance(memory, str) else memory
     first = run_spec(domain, learner, 1, selector, seed=seed, profile=profile)
     policy_bytes = policy_memory(first)

@@ -15,7 +15,7 @@ from repertory.analysis.controls import capacity_of, command, scores_by_policies
 from repertory.analysis.recommend import parse_memory, recommend_policies
 from repertory.cli.screen import print_problems
 from repertory.cli.sweep_display import SweepDisplay
-from repertory.errors import RunStopped, UsageError
+from repertory.errors import RunStopped, UsageError, shown
 from repertory.paths import check_new_folder, existing_folder
 from repertory.report import capacity_view as view
 from repertory.runs.folder import RunFolder
@@ -68,9 +68,9 @@ def clusters_in_console(name: str, profile: str, steps: int, seed: int, out: Pat
     from repertory.analysis.clusters import cluster_tasks
 
     if not 1 <= steps <= MOST_STEPS:
-        raise UsageError(f"--steps is {str(steps)[:30]}; valid: a whole number from 1 to {MOST_STEPS:,}")
+        raise UsageError(f"--steps is {shown(steps)}; valid: a whole number from 1 to {MOST_STEPS:,}")
     if not 0 <= seed < 2**31:
-        raise UsageError(f"--seed is {str(seed)[:30]}; valid: a whole number from 0 to {2**31 - 1}")
+        raise UsageError(f"--seed is {shown(seed)}; valid: a whole number from 0 to {2**31 - 1}")
     domain = catalogue.domain(name, profile)
     check_new_folder(out)
     clusters = cluster_tasks(domain, steps, seed)

@@ -12,12 +12,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from repertory.errors import UsageError, unknown
+from repertory.runs.reading import read_toml
 from repertory.runs.spec import COMPONENTS, RUN_KEYS, RunSpec
 
 Sections = dict[str, dict[str, Any]]
@@ -27,12 +27,7 @@ def read_config(path: Path | None) -> Sections:
     """The sections of a TOML file: `run`, and one per component for its settings."""
     if path is None:
         return {}
-    try:
-        content = tomllib.loads(path.read_bytes().decode())
-    except OSError as error:
-        raise UsageError(f"cannot read --config {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"--config {path} is not valid TOML: {error}") from None
+    content = read_toml(path, "--config")
     for section, values in content.items():
         if section not in ("run", *COMPONENTS):
             raise unknown(f"section in {path}", section, ("run", *COMPONENTS))

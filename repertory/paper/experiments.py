@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from repertory import catalogue
 from repertory.errors import UsageError, unknown
+from repertory.runs.reading import read_toml
 from repertory.runs.spec import COMPONENTS, DEFAULTS
 
 TASK_OF_THE_RUN = "of the run"
@@ -128,12 +129,7 @@ def experiment(name: str) -> Experiment:
 
 def read_definition(path: Path) -> dict[str, Any]:
     """The content of a file of one's own; what it says is checked by `read_experiment`."""
-    try:
-        return tomllib.loads(path.read_bytes().decode())
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is not valid TOML: {' '.join(str(error).split())}") from None
+    return read_toml(path, "experiment")
 
 
 KEYS = (

@@ -24,7 +24,7 @@ from repertory.core.episode import blaming
 from repertory.core.lifetime import EPISODE_SEEDS, Lifetime
 from repertory.core.tally import recent_shares
 from repertory.domains.domain import Domain
-from repertory.errors import UsageError
+from repertory.errors import UsageError, shown
 from repertory.paths import existing_folder
 from repertory.runs.opened import open_run
 from repertory.runs.spec import RunSpec
@@ -225,7 +225,7 @@ def best_policy(lifetime: Lifetime, task: int) -> int:
 
 def _check_range(name: str, value: int, smallest: int, largest: int) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not smallest <= value <= largest:
-        raise UsageError(f"{name} is {str(value)[:30]}; valid: {smallest} to {largest}")
+        raise UsageError(f"{name} is {shown(value)}; valid: {smallest} to {largest}")
 
 
 def _check_folder(path: Path) -> None:

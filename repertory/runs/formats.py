@@ -23,11 +23,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from repertory import catalogue
+from repertory.domains.domain import SCORES
 from repertory.errors import UsageError
 from repertory.runs.provenance import MadeBy
 from repertory.runs.reading import Unreadable, build, check_format, parse_json, read_json, shown
 from repertory.runs.spec import COMPONENTS
-from repertory.domains.domain import SCORES
 from repertory.settings import Settings
 
 RUN_FORMAT = 2
@@ -165,13 +165,14 @@ def write_blocks(blocks: pd.DataFrame, path: Path, maker: MadeBy) -> None:
     note = {"format": BLOCKS_FORMAT, "made_by": maker.note()}
     table = pa.Table.from_pandas(blocks, preserve_index=False)
     metadata = {**(table.schema.metadata or {}), METADATA_KEY: json.dumps(note).encode()}
-    pq.write_table(table.replace_schema_metadata(metadata), path)
+    with path.open("wb") as file:  # not by its name, which Arrow takes for text
+        pq.write_table(table.replace_schema_metadata(metadata), file)
 
 
 def read_blocks(path: Path, settings: Mapping[str, Any]) -> pd.DataFrame:
     """The blocks of a run with these settings. A missing file is a FileNotFoundError."""
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(pa.BufferReader(path.read_bytes()))
         note = (table.schema.metadata or {}).get(METADATA_KEY, b"{}")
         blocks = table.to_pandas()
     except FileNotFoundError:

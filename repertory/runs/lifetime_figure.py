@@ -11,9 +11,9 @@ import pandas as pd
 
 from repertory.core.metrics import block_scores
 from repertory.core.tally import RECENT_BLOCKS, recent_shares
-from repertory.runs.shares import development
 from repertory.runs.folder import RunFolder
 from repertory.runs.record import Record
+from repertory.runs.shares import development
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from repertory.agents.protocol import MakeAgent
+from repertory.core.lifetime import Lifetime, Monitor
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
+from repertory.learners.protocol import MakeLearner
 from repertory.runs.checkpoint import Checkpoint
 from repertory.runs.folder import RunFolder, plain
+from repertory.runs.record import Record
 from repertory.runs.saver import Saver, disk_faults
 from repertory.runs.spec import RunSpec, run_spec
-from repertory.learners.protocol import MakeLearner
-from repertory.core.lifetime import Lifetime, Monitor
-from repertory.runs.record import Record
 from repertory.selectors.protocol import MakeSelector
 
 

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.domains.domain import Domain
-from repertory.errors import UsageError
-from repertory.runs.folder import RunFolder
-from repertory.runs.reading import Unreadable, build, read_json
-from repertory.runs.live import record_of, restore
-from repertory.runs.spec import RunSpec
-from repertory.runs.status import read_status
-from repertory.learners.compiled_policy import memory_of
 from repertory.core.lifetime import Lifetime
 from repertory.core.metrics import policy_spread
+from repertory.domains.domain import Domain
+from repertory.errors import UsageError
+from repertory.learners.compiled_policy import memory_of
+from repertory.runs.folder import RunFolder
+from repertory.runs.live import record_of, restore
+from repertory.runs.reading import Unreadable, build, read_json
 from repertory.runs.record import Record
+from repertory.runs.spec import RunSpec
+from repertory.runs.status import read_status
 
 SPREAD_OBSERVATIONS = 1000
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import tomllib
 import types
 import typing
 from pathlib import Path
 from typing import Any, TypeVar
 
+from repertory import errors
 from repertory.errors import UsageError
 
 Made = TypeVar("Made")
@@ -141,8 +143,31 @@ def _kind_text(hint: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in an error message, cut where it is long."""
+    """A value of a file in an error message: of objects and lists, how large they are."""
     if isinstance(value, (dict, list)):
         return f"a {'list' if isinstance(value, list) else 'object'} of {len(value)}"
-    text = repr(value) if not isinstance(value, int) or abs(value) < 2**63 else "a huge number"
-    return text if len(text) <= 60 else text[:57] + "..."
+    return errors.shown(value)
+
+
+LARGEST_TOML = 2**16
+"""Bytes of a settings file."""
+DEEPEST_KEY = 100
+"""Parts of a dotted key; tomllib takes all memory for some ten thousands."""
+
+
+def read_toml(path: Path, called: str) -> dict[str, Any]:
+    """The content of a TOML file that the user named, for an option or an experiment."""
+    try:
+        content = path.read_bytes()
+        if len(content) > LARGEST_TOML:
+            raise UsageError(f"{called} {path} is larger than {LARGEST_TOML // 1024} kB; split it")
+        text = content.decode()
+        if any(line.partition("=")[0].count(".") > DEEPEST_KEY for line in text.splitlines()):
+            raise UsageError(f"{called} {path} has a key of more than {DEEPEST_KEY} parts")
+        return tomllib.loads(text)
+    except UsageError:
+        raise
+    except OSError as error:
+        raise UsageError(f"cannot read {called} {path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{called} {path} is not valid TOML: {' '.join(str(error).split())}") from None

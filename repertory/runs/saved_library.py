@@ -22,15 +22,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from repertory import catalogue
+from repertory.core.tally import recent_shares
 from repertory.errors import UsageError
+from repertory.learners.compiled_policy import CompiledPolicy
+from repertory.learners.dqn import DQN
+from repertory.learners.encoding import encoder
 from repertory.runs.checkpoint import Checkpoint, DamagedCheckpoint, read_checkpoint, write_file
 from repertory.runs.formats import checked_settings
 from repertory.runs.reading import OtherFormat, Unreadable
 from repertory.runs.spec import recorded_component
-from repertory.learners.dqn import DQN
-from repertory.learners.compiled_policy import CompiledPolicy
-from repertory.learners.encoding import encoder
-from repertory.core.tally import recent_shares
 
 KIND = "repertory library"
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from repertory.core.lifetime import Lifetime, Monitor
+from repertory.core.tally import BlockTally
 from repertory.errors import RunStopped, UsageError
 from repertory.runs.checkpoint import Checkpoint
 from repertory.runs.folder import RunFolder
 from repertory.runs.timing import Stopwatch
-from repertory.core.lifetime import Lifetime, Monitor
-from repertory.core.tally import BlockTally
 
 LONGEST_PAUSE = 300.0
 """Seconds between checkpoints at most; within a block if need be."""

@@ -19,21 +19,23 @@ from numpy.typing import NDArray
 from repertory import catalogue
 from repertory.agents.library import PolicyLibrary
 from repertory.agents.protocol import AgentSetup, MakeAgent
-from repertory.domains.domain import Domain
-from repertory.errors import UsageError, unknown
-from repertory.runs.component_record import described, is_described
-from repertory.learners.protocol import Learner, MakeLearner
 from repertory.core.lifetime import Lifetime
-from repertory.profiles import check_profile
 from repertory.core.seeds import generator, policy_seed
-from repertory.selectors.protocol import MakeSelector
 from repertory.core.sequence import single_task, task_sequence
+from repertory.domains.domain import Domain
+from repertory.errors import UsageError, shown, unknown
+from repertory.learners.protocol import Learner, MakeLearner
+from repertory.profiles import check_profile
+from repertory.runs.component_record import described, is_described
+from repertory.selectors.protocol import MakeSelector
 from repertory.settings import LARGEST_INTEGER, Settings
 
 COMPONENTS = ("domain", "learner", "selector", "agent")
 NUMBERS = ("policies", "blocks", "block_steps", "run", "seed")
 RUN_KEYS = (*COMPONENTS, *NUMBERS, "profile", "task", "hidden_tasks")
 """All that a spec is made of."""
+MOST = 10**9
+"""Policies, or blocks: more would not fit into any memory."""
 DEFAULTS: dict[str, Any] = {
     "selector": "epsilon-greedy",
     "agent": "library",
@@ -66,14 +68,15 @@ class RunSpec:
     def __post_init__(self) -> None:
         for name in NUMBERS:
             value, smallest = getattr(self, name), 0 if name in ("run", "seed") else 1
-            if isinstance(value, bool) or not isinstance(value, int) or not smallest <= value <= LARGEST_INTEGER:
-                raise UsageError(f"{name} is {str(value)[:30]}; valid: a whole number at least {smallest}")
+            largest = MOST if name in ("policies", "blocks") else LARGEST_INTEGER
+            if isinstance(value, bool) or not isinstance(value, int) or not smallest <= value <= largest:
+                raise UsageError(f"{name} is {shown(value)}; valid: a whole number at least {smallest}")
         last = self.domain.n_tasks - 1
         if self.task is not None and not (type(self.task) is int and 0 <= self.task <= last):
-            raise UsageError(f"task is {str(self.task)[:30]}; valid: 0 to {last}, or none for all in random blocks")
+            raise UsageError(f"task is {shown(self.task)}; valid: 0 to {last}, or none for all in random blocks")
         check_profile(self.profile)
         if not isinstance(self.hidden_tasks, bool):
-            raise UsageError(f"hidden_tasks is {str(self.hidden_tasks)[:30]}; valid: true or false")
+            raise UsageError(f"hidden_tasks is {shown(self.hidden_tasks)}; valid: true or false")
         # A selector that does not fit the library refuses here, before anything is written.
         self.selector(self._known_tasks or 1, self.policies, self._assign_rng())
 

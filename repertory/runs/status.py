@@ -13,10 +13,10 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from repertory.runs.folder import RunFolder
-from repertory.runs.reading import Unreadable, build, read_json
 from repertory.core.lifetime import Monitor
 from repertory.core.tally import BlockTally
+from repertory.runs.folder import RunFolder
+from repertory.runs.reading import Unreadable, build, read_json
 
 LIVING, FINISHED, INTERRUPTED, DIVERGED, STOPPED = "living", "finished", "interrupted", "diverged", "stopped"
 """A run that diverged would do so again; one that was stopped (by a full disk, an error) may go well next time."""

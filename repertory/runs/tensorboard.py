@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from repertory.errors import UsageError
 from repertory.core.lifetime import Lifetime, Monitor
 from repertory.core.tally import BlockTally
+from repertory.errors import UsageError
 
 FOLDER = "tensorboard"
 

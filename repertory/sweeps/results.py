@@ -14,6 +14,7 @@ import pandas as pd
 from repertory.core import metrics
 from repertory.errors import UsageError
 from repertory.paper.experiments import Condition, Experiment
+from repertory.paths import existing_folder
 from repertory.runs.folder import RunFolder
 from repertory.runs.provenance import MadeBy
 from repertory.sweeps.sweep import FILE_NAME, Sweep, read_sweep
@@ -93,8 +94,7 @@ class Results:
 
 def read_results(path: Path) -> Results:
     """Every run folder in `path`, at any depth."""
-    if not path.is_dir():
-        raise UsageError(f"{path} is no folder; next: repertory reproduce NAME --out {path}")
+    existing_folder(path)
     sweep = read_sweep(path) if (path / FILE_NAME).exists() else None
     runs, problems = [], []
     for file in sorted(path.rglob("run.json")):
@@ -119,9 +119,6 @@ def _read_run(root: Path, path: Path) -> Run | None:
         return None
     if blocks.empty:
         return None
-    if path.name.startswith("run-"):
-        relative = path.parent.relative_to(root)
-        condition = str(relative) if relative.parts else path.parent.name
-    else:
-        condition = str(path.relative_to(root)) if path != root else path.name
+    named = path.parent if path.name.startswith("run-") and path != root else path
+    condition = str(named.relative_to(root)) if named != root else named.resolve().name
     return Run(condition, path, file.settings, blocks, is_done, file.made_by)

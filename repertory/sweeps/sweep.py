@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol
 
-from repertory.errors import UsageError, unknown
+from repertory.errors import UsageError, shown, unknown
 from repertory.machine import usable_cores
 from repertory.paper.experiments import (
     TASK_OF_THE_RUN,
@@ -64,9 +64,9 @@ class Sweep:
         if not 0 < self.scale <= LARGEST_SCALE:
             raise UsageError(f"--scale is {self.scale}; valid: a number above 0, at most {LARGEST_SCALE:g}")
         if not 0 <= self.seed <= LARGEST_INTEGER:
-            raise UsageError(f"--seed is {str(self.seed)[:30]}; valid: a whole number at least 0")
+            raise UsageError(f"--seed is {shown(self.seed)}; valid: a whole number at least 0")
         if self.blocks is not None and not 1 <= self.blocks <= LARGEST_BLOCKS:
-            raise UsageError(f"--blocks is {str(self.blocks)[:30]}; valid: from 1 to {LARGEST_BLOCKS}")
+            raise UsageError(f"--blocks is {shown(self.blocks)}; valid: from 1 to {LARGEST_BLOCKS}")
 
     @classmethod
     def of(cls, source: str | Path, **options: Any) -> Sweep:
