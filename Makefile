@@ -10,10 +10,10 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 # Tests of one file stay together: they share what its fixtures made.
 TWO_WORKERS := --numprocesses 2 --dist loadfile
 
-.PHONY: help install demo test test-slow lint format bench docs clean
+.PHONY: help install demo test test-slow test-lowest test-newest lint format bench docs clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 install: $(VENV)/.installed ## make .venv and install repertory into it
 
@@ -40,6 +40,23 @@ test: $(VENV)/.installed-test ## run the tests (under ten minutes on two cores)
 test-slow: $(VENV)/.installed-test ## run the long tests as well
 	$(ONE_THREAD) $(BIN)/python -m pytest $(TWO_WORKERS)
 
+# Both ends of what pyproject.toml allows, with the core dependencies alone: tests that need extras are skipped.
+TEST_TOOLS := pytest pytest-xdist 'setuptools>=77'
+
+test-lowest: .venv-lowest/.installed ## run the tests that need no extras on the lowest versions allowed
+	$(ONE_THREAD) .venv-lowest/bin/python -m pytest -m "not slow" $(TWO_WORKERS)
+
+.venv-lowest/.installed: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
+		--editable . $(TEST_TOOLS)
+	@touch $@
+
+test-newest: ## and on the newest versions there are today
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --editable . $(TEST_TOOLS)
+	$(ONE_THREAD) .venv-newest/bin/python -m pytest -m "not slow" $(TWO_WORKERS)
+
 lint: $(VENV)/.installed-lint ## ruff, mypy and the rules of who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -56,6 +73,6 @@ bench: $(VENV)/.installed-bench ## speed and memory as ratios, measured on one t
 docs: $(VENV)/.installed-docs ## build the documentation into build/docs
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
 
-clean: ## remove .venv and everything that can be made again
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+clean: ## remove the environments and everything that can be made again
+	rm -rf $(VENV) .venv-lowest .venv-newest build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

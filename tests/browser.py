@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from collections.abc import Iterator
@@ -12,11 +13,12 @@ FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1280,1000"),
 )
-MISSING = "needs Chromium and ChromeDriver (Debian: apt-get install chromium chromium-driver)"
+MISSING = "needs Selenium, Chromium and ChromeDriver (Debian: apt-get install chromium chromium-driver)"
 
 
 def is_here() -> bool:
-    return shutil.which("chromium") is not None and shutil.which("chromedriver") is not None
+    programs = shutil.which("chromium") is not None and shutil.which("chromedriver") is not None
+    return programs and importlib.util.find_spec("selenium") is not None
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from repertory.core.tally import BlockTally, block_table
 from repertory.runs.folder import RunFolder
 from repertory.runs.status import FILE_NAME as STATUS_FILE
 from repertory.runs.status import FINISHED, Status
+from repertory.runs.summary import RunSummary, write_summary
 from repertory.runs.timing import TimeUsed, write_time
 from repertory.sweeps.sweep import Sweep, claim, run_path
 
@@ -38,6 +39,7 @@ def write_sweep(out: Path, sweep: Sweep = SWEEP, conditions: Iterable[str] = CON
                 folder.write_blocks(made_up_blocks(sequence, spec.policies, len(name) + run))
                 if run:
                     write_time(folder, TimeUsed(spec.blocks * STEPS, 20.0, 10.0))
+                write_summary(folder, RunSummary(random_scores=[25.0 + task for task in range(spec.domain.n_tasks)]))
                 status = json.dumps(asdict(Status(FINISHED, steps_per_second=SPEED, host=HOST, process=4242)))
                 (folder.path / STATUS_FILE).write_text(status)
                 folder.finish()

@@ -20,7 +20,8 @@ from repertory.report.claims import claims_frame, judge, read_all_results
 from repertory.report.page import write_report
 from repertory.report.page_data import page_data
 from repertory.runs.folder import RunFolder
-from repertory.runs.opened import open_run, run_spread
+from repertory.runs.opened import open_run
+from repertory.runs.summary import run_spread
 from repertory.runs.timing import FROM_SPEED, MEASURED, read_kept
 from repertory.sweeps.export import RECORD_FILES, export
 from repertory.sweeps.results import read_results

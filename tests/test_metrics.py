@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import repertory
-from repertory.analysis.controls import learning_metrics, one_to_one_runs, random_scores
+from repertory.analysis.controls import learning_metrics, one_to_one_runs
 from repertory.core import metrics
 from repertory.errors import UsageError
-from repertory.runs.opened import run_spread, sample_observations
+from repertory.runs.summary import random_scores, run_spread, sample_observations
 from repertory.sweeps.results import read_results
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,66 +12,33 @@ import numpy as np
 import pandas as pd
 
 from repertory.analysis.capacity import CapacityEstimate, estimate_capacity
-from repertory.core.episode import EpisodePlayer
 from repertory.core.metrics import by_bins, forgetting_ratios, transfer_ratios
-from repertory.core.seeds import generator
-from repertory.core.tally import BlockTally
-from repertory.domains.domain import Domain
-from repertory.errors import RunStopped, UsageError
-from repertory.learners.random import Random
+from repertory.errors import UsageError
 from repertory.runs.folder import RUN_FILE, RunFolder
 from repertory.runs.live import live_spec
-from repertory.runs.spec import RunSpec, recorded_component
+from repertory.runs.spec import RunSpec
+from repertory.runs.summary import read_summary
 from repertory.sweeps.results import Results, Run
 
 if TYPE_CHECKING:
     from repertory.paper.experiments import Condition
 
-RANDOM_STEPS = 60_000
-"""Steps of random play on each task."""
 UNADAPTIVE = ("fixed-partition", "one-to-one")
 """Selectors that never change which policy plays a task."""
 TWIN = "OneToOne"
 """The conditions of runs that were lived only to be compared with begin so."""
 
 
-def random_scores(domain: Domain, steps: int = RANDOM_STEPS, seed: int = 0) -> dict[int, float]:
-    """The score of the uniform random policy on each task."""
-    player = EpisodePlayer(domain)
-    seeds = generator(seed, "env", 0)
-    scores = {}
-    for task in range(domain.n_tasks):
-        learner = Random()(domain.observation_space, domain.action_space, task)
-        tally = BlockTally(0, task, 1)
-        while tally.steps < steps:
-            outcome = player.play(task, learner, int(seeds.integers(2**31)))
-            tally.add(0, outcome.total_reward, outcome.steps)
-        scores[task] = tally.score(domain.score)
-    player.close()
-    return scores
-
-
 def random_scores_of(run: Run) -> dict[int, float]:
-    """The same, on the domain of a run; remembered, for all conditions of a sweep ask for it.
-
-    The domain must be here to be played: a run may be of somebody whose code is not, or is another by now.
-    """
-    try:
-        return _random_scores_of(json.dumps({key: run.settings[key] for key in ("domain", "profile", "task_names")}))
-    except (UsageError, RunStopped) as reason:
+    """The score of the random policy on each task, as it was found when the run ended."""
+    summary = read_summary(run.path)
+    scores = None if summary is None else summary.random_scores
+    if scores is None or len(scores) != len(run.settings["task_names"]):
         raise UsageError(
-            f"random play on {run.settings['domain']['name']}, which forgetting and transfer of {run.condition} are "
-            f"measured by, is not possible here: {reason}"
-        ) from reason
-
-
-@cache
-def _random_scores_of(settings: str) -> dict[int, float]:
-    described = json.loads(settings)
-    domain = recorded_component(described, "domain")
-    if list(domain.task_names) != described["task_names"]:
-        raise UsageError(f"the tasks that {domain.name} has now are not those of the run")
-    return random_scores(domain)
+            f"{run.path} does not say how random play scores, which forgetting and transfer of {run.condition} are "
+            f"measured by; next: repertory migrate {run.path}"
+        )
+    return dict(enumerate(scores))
 
 
 def one_to_one_runs(results: Results, learner: str) -> dict[int, Run]:

@@ -19,7 +19,7 @@ from repertory.analysis.controls import UNADAPTIVE, one_to_one_runs, random_scor
 from repertory.core import metrics
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
-from repertory.runs.opened import run_spread
+from repertory.runs.summary import run_spread
 from repertory.sweeps.results import Results, Run
 
 

@@ -19,7 +19,7 @@ from repertory.core.tally import plays_by_task
 from repertory.errors import UsageError
 from repertory.report.domains import Part, by_domain, together
 from repertory.report.time_table import time_table
-from repertory.runs.opened import LibrarySummary, summarise
+from repertory.runs.summary import RunSummary, read_summary
 from repertory.sweeps.results import Results, Run
 
 ASSIGNMENT_POINTS = 15
@@ -280,13 +280,13 @@ def libraries_data(results: Results) -> list[dict[str, Any]]:
     """Policy spread, memory and speed of the conditions whose libraries or summaries are at hand."""
     rows = []
     for name, runs in results.by_condition.items():
-        summaries = [found for run in runs if (found := summarise(run.path)) is not None]
+        summaries = [found for run in runs if (found := read_summary(run.path)) is not None]
         if summaries:
             rows.append({"condition": name, "runs": len(summaries), **_means(summaries)})
     return rows
 
 
-def _means(summaries: Sequence[LibrarySummary]) -> dict[str, float | None]:
+def _means(summaries: Sequence[RunSummary]) -> dict[str, float | None]:
     def mean(values: list[float | None]) -> float | None:
         known = [value for value in values if value is not None]
         return float(np.mean(known)) if known else None

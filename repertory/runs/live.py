@@ -16,6 +16,8 @@ from repertory.runs.folder import RunFolder, plain
 from repertory.runs.record import Record
 from repertory.runs.saver import Saver, disk_faults
 from repertory.runs.spec import RunSpec, run_spec
+from repertory.runs.summary import summarise, write_summary
+from repertory.runs.timing import speed
 from repertory.selectors.protocol import MakeSelector
 
 
@@ -112,6 +114,7 @@ def _live_in_folder(
         with saver.on_interrupt():
             lifetime.live([*monitors, saver])
         saver.save()
+        write_summary(folder, summarise(spec, lifetime, speed(folder.path)))
         if finishing is not None:
             finishing(record_of(spec, lifetime), folder)
         folder.finish()

@@ -76,6 +76,12 @@ def read_kept(path: Path) -> TimeUsed | None:
         return None
 
 
+def speed(path: Path) -> float | None:
+    """Steps per second of the run in a folder, as far as it was timed."""
+    kept = read_kept(path)
+    return kept.steps / kept.wall_seconds if kept is not None and kept.wall_seconds > 0 else None
+
+
 def time_used(path: Path, steps: int) -> TimeUsed | None:
     """By the run in a folder, of so many steps; None if nothing there tells.
 

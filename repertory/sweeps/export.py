@@ -16,7 +16,7 @@ from pathlib import Path
 from repertory.errors import UsageError
 from repertory.paths import cannot_write, check_new_folder, existing_folder
 from repertory.runs.folder import BLOCKS_FILE, DONE_FILE, RUN_FILE, RunFolder
-from repertory.runs.opened import SUMMARY_FILE, kept_summary, new_summary, write_summary
+from repertory.runs.summary import SUMMARY_FILE
 from repertory.runs.timing import FILE_NAME as TIME_FILE
 from repertory.runs.timing import time_used, write_time
 from repertory.sweeps.sweep import FILE_NAME as SWEEP_FILE
@@ -114,9 +114,8 @@ def _copy(source: RunFolder, target: RunFolder) -> int:
         used = time_used(source.path, int(source.read_blocks()["steps"].sum()))
         if used is not None:
             write_time(target, used)
-        summary = kept_summary(source.path) or new_summary(source.path)
-        if summary is not None:
-            write_summary(target, summary)
+        if (source.path / SUMMARY_FILE).exists():
+            _copy_file(source, target, SUMMARY_FILE)
         _copy_file(source, target, DONE_FILE)
     except OSError as error:
         raise cannot_write(target.path, error, "target") from None

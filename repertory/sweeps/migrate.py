@@ -13,8 +13,11 @@ from pathlib import Path
 from repertory.errors import UsageError
 from repertory.runs import formats
 from repertory.runs.folder import RUN_FILE, RunFolder
+from repertory.runs.opened import open_run
 from repertory.runs.provenance import MadeBy
 from repertory.runs.reading import read_json
+from repertory.runs.spec import recorded_component
+from repertory.runs.summary import RunSummary, random_scores_if_possible, read_summary, summarise, write_summary
 from repertory.sweeps.sweep import FILE_NAME as SWEEP_FILE
 from repertory.sweeps.sweep import FORMAT as SWEEP_FORMAT
 from repertory.sweeps.sweep import read_sweep, sweep_text
@@ -26,6 +29,7 @@ class Migrated:
 
     runs: int = 0
     sweeps: int = 0
+    summaries: int = 0
     left_out: list[str] = field(default_factory=list)
     """What was not touched, and why."""
 
@@ -39,13 +43,15 @@ def migrate(root: Path, commit: str | None = None) -> Migrated:
     for file in _files(root, RUN_FILE):
         folder = RunFolder(file.parent)
         try:
-            if read_json(file).get("format", 1) >= formats.RUN_FORMAT:
-                continue
+            is_old = read_json(file).get("format", 1) < formats.RUN_FORMAT
             if not folder.is_done:
-                done.left_out.append(f"{file.parent} is not finished")
+                if is_old:
+                    done.left_out.append(f"{file.parent} is not finished")
                 continue
-            _migrate_run(folder, commit)
-            done.runs += 1
+            if is_old:
+                _migrate_run(folder, commit)
+                done.runs += 1
+            done.summaries += _complete_summary(folder)
         except UsageError as problem:
             done.left_out.append(str(problem))
     for file in _files(root, SWEEP_FILE):
@@ -70,6 +76,26 @@ def _migrate_run(folder: RunFolder, commit: str | None) -> None:
     makers = tuple(replace(maker, commit=maker.commit or commit) for maker in file.made_by)
     folder.rewrite_blocks(folder.read_blocks(file.settings), makers[-1] if makers else MadeBy())
     folder.write_run_file(replace(file, made_by=makers))  # last: a run.json of today's format tells that all is done
+
+
+def _complete_summary(folder: RunFolder) -> bool:
+    """Add to the summary of a run what older versions did not find when it ended; whether there was anything."""
+    held = read_summary(folder.path) or RunSummary()
+    if held.random_scores is not None:
+        return False
+    settings = folder.settings()
+    try:
+        domain = recorded_component(settings, "domain")
+    except UsageError:  # tasks whose code is not here
+        return False
+    if list(domain.task_names) != settings["task_names"]:
+        return False
+    found = replace(held, random_scores=random_scores_if_possible(domain))
+    if found.policy_spread is None and settings["policies"] > 1 and folder.was_lived_in:
+        spec, lifetime = open_run(folder.path)
+        found = replace(summarise(spec, lifetime, held.steps_per_second), random_scores=found.random_scores)
+    write_summary(folder, found)
+    return True
 
 
 def _migrate_sweep(file: Path, commit: str | None) -> None:
