@@ -230,7 +230,7 @@ def test_tasks_whose_code_is_not_here(tmp_path: Path) -> None:
 def test_runs_that_do_not_say_how_random_play_scores(tmp_path: Path) -> None:
     live(tmp_path / "1P", carts(), 2, "one-to-one")
     (tmp_path / "1P" / "summary.json").unlink()
-    with pytest.raises(UsageError, match="does not say how random play scores.*next: repertory migrate"):
+    with pytest.raises(UsageError, match=r"does not say how random play scores.*next: repertory migrate"):
         learning_metrics(read_results(tmp_path), "1P")
 
 
