@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 
 from repertory.cli import app
+from repertory.cli.claims import claims_in_console
 from repertory.errors import UsageError
 from repertory.paper.experiments import Condition, experiment, experiment_names
 from repertory.paper.memory_simulation import GrowingLibrary, memory_table
@@ -31,7 +32,6 @@ from repertory.report.claims import (
     Verdict,
     all_claims,
     claims_frame,
-    claims_in_console,
     gather,
     judge,
     judge_claim,

@@ -142,7 +142,7 @@ def claims(
     ),
 ) -> None:
     """Which of the paper's claims the runs in a folder reproduce, which they do not, and what would decide the rest."""
-    from repertory.report.claims import claims_in_console
+    from repertory.cli.claims import claims_in_console
 
     claims_in_console(results, console())
 
@@ -177,7 +177,7 @@ def results(
     out: Annotated[Path, typer.Option(help="The file; figures go into the folder's 'figures'.")] = Path("RESULTS.md"),
 ) -> None:
     """All results as one Markdown file: our tables beside the published ones, the claims, the time used, figures."""
-    from repertory.report.results_file import results_in_console
+    from repertory.cli.results import results_in_console
 
     results_in_console(folder, out, console())
 

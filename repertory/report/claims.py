@@ -23,7 +23,6 @@ from rich.table import Table
 from rich.text import Text
 
 from repertory.analysis.controls import command
-from repertory.cli.screen import print_problems
 from repertory.errors import UsageError, unknown
 from repertory.paper.experiments import experiment
 from repertory.paths import existing_folder
@@ -309,14 +308,3 @@ def print_claims(console: Console, judgements: Sequence[Judgement]) -> None:
         console.print("\nWhat would decide more, the shortest first:")
     for line in missing:
         console.print(line, soft_wrap=True)
-
-
-def claims_in_console(path: Path, console: Console) -> None:
-    """`repertory claims`."""
-    results = read_all_results(path)
-    for found in results:
-        print_problems(console, found)
-    finished = sum(run.is_done for found in results for run in found.runs)
-    sweeps = sum(found.sweep is not None for found in results)
-    console.print(f"in {path}: {sweeps} sweep(s), {finished} finished run(s)\n", soft_wrap=True)
-    print_claims(console, judge(results))

@@ -15,9 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from repertory.cli.screen import print_problems
 from repertory.errors import UsageError, unknown
 from repertory.paths import check_new_file, check_new_folder, staged, write_whole
 from repertory.report import paper_figures, results_tables
@@ -172,12 +169,3 @@ def write_results(root: Path, out: Path, pages: Sequence[SweepPage] | None = Non
                 written.append(root / FIGURES / page.name / f"{name}.png")
     write_whole(out, text.encode(errors="backslashreplace"))
     return [*written, out]
-
-
-def results_in_console(root: Path, out: Path, console: Console) -> None:
-    """`repertory results`."""
-    sweeps = read_all_results(root)
-    for results in sweeps:
-        print_problems(console, results)
-    written = write_results(root, out, make_pages(root, sweeps))
-    console.print(f"{out} written, and {len(written) - 1} figures in {root / FIGURES}", soft_wrap=True)
