@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ELSEWHERE = """
 import importlib, os, pkgutil, sys, warnings
@@ -36,3 +39,20 @@ def test_import_and_a_run_without_what_only_unix_has(tmp_path: Path) -> None:
     assert said.returncode == 0, said.stderr
     assert (tmp_path / "run" / "done").exists()
     assert (tmp_path / "run-command" / "done").exists()
+
+
+CORE_TESTS = """
+import os, sys
+sys.modules["fcntl"] = None
+del os.sched_getaffinity
+import pytest
+sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", *sys.argv[1:]]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this is such a system already")
+@pytest.mark.parametrize("file", ["test_lifetime.py", "test_selectors.py", "test_library.py"])
+def test_the_core_tests_pass_without_what_only_linux_has(file: str) -> None:
+    path = Path(__file__).parent / file
+    said = subprocess.run([sys.executable, "-c", CORE_TESTS, str(path)], capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stdout[-3000:] + said.stderr[-1000:]
