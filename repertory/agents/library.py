@@ -33,7 +33,8 @@ class LibraryAgent:
         self.selector = selector
 
     def choose(self, situation: Situation, rng: Any) -> int:
-        return self.selector.select(HIDDEN if situation.task is None else situation.task, rng)
+        policy: int = self.selector.select(HIDDEN if situation.task is None else situation.task, rng)
+        return policy
 
     def ended(self, situation: Situation, episode: Episode) -> None:
         task = HIDDEN if situation.task is None else situation.task

@@ -81,8 +81,8 @@ class SavableAgent(Agent, Protocol):
 class AgentSetup(NamedTuple):
     """What an agent is built from."""
 
-    observation_space: gymnasium.Space
-    action_space: gymnasium.Space
+    observation_space: gymnasium.Space[Any]
+    action_space: gymnasium.Space[Any]
     n_tasks: int | None
     """None where tasks are hidden."""
     policies: int

@@ -69,7 +69,8 @@ class Lifetime:
     @property
     def policies(self) -> Sequence[Any]:
         """The agent's, as many as there are now."""
-        return self.agent.policies
+        policies: Sequence[Any] = self.agent.policies
+        return policies
 
     def live(self, monitors: Sequence[Monitor] = ()) -> None:
         """Live all blocks that are still to come."""
@@ -143,7 +144,8 @@ class Lifetime:
     @property
     def steps(self) -> int:
         """Lived so far, those of the running block included."""
-        return sum(row["steps"] for row in self.rows) + (0 if self._tally is None else self._tally.steps)
+        finished = sum(int(row["steps"]) for row in self.rows)
+        return finished + (0 if self._tally is None else self._tally.steps)
 
     @property
     def can_be_saved(self) -> bool:

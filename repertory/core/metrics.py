@@ -71,7 +71,8 @@ def standard_error(samples: NDArray[np.float64]) -> NDArray[np.float64]:
     """Of the mean over the first axis."""
     if len(samples) < 2:
         return np.full(samples.shape[1:], np.nan)
-    return samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    error: NDArray[np.float64] = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    return error
 
 
 # ------------------------------------------------------------------------------------ forgetting and transfer

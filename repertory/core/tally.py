@@ -92,7 +92,8 @@ def recent_shares(blocks: pd.DataFrame, n_tasks: int) -> NDArray[np.float64]:
     """Share of each policy in each task's last blocks: (task, policy), NaN for tasks that never came."""
     plays = plays_by_task(blocks.groupby("task").tail(RECENT_BLOCKS), n_tasks).astype(float)
     totals = plays.sum(axis=1, keepdims=True)
-    return np.divide(plays, totals, out=np.full_like(plays, np.nan), where=totals > 0)
+    shares: NDArray[np.float64] = np.divide(plays, totals, out=np.full_like(plays, np.nan), where=totals > 0)
+    return shares
 
 
 def policy_columns(blocks: pd.DataFrame) -> list[str]:

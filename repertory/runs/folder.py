@@ -248,7 +248,8 @@ def _checksum(file: Path) -> str:
 
 def plain(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings as they come back from JSON."""
-    return json.loads(json.dumps(settings))
+    copied: dict[str, Any] = json.loads(json.dumps(settings))
+    return copied
 
 
 def differences(held: Any, given: Any, name: str = "") -> Iterator[str]:

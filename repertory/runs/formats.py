@@ -174,7 +174,7 @@ def read_blocks(path: Path, settings: Mapping[str, Any]) -> pd.DataFrame:
     try:
         table = pq.read_table(pa.BufferReader(path.read_bytes()))
         note = (table.schema.metadata or {}).get(METADATA_KEY, b"{}")
-        blocks = table.to_pandas()
+        blocks: pd.DataFrame = table.to_pandas()
     except FileNotFoundError:
         raise
     except (OSError, ValueError, TypeError, KeyError, pa.ArrowException, RecursionError, MemoryError) as error:

@@ -27,7 +27,7 @@ class Record:
     and the episodes that each policy played (policy_0, policy_1, ...)."""
     settings: dict[str, Any]
     agent: Agent
-    observation_space: gymnasium.Space
+    observation_space: gymnasium.Space[Any]
 
     @property
     def policies(self) -> list[Learner]:

@@ -41,7 +41,7 @@ class Policy:
 
     number: int
     learner: Any
-    observation_space: gymnasium.Space
+    observation_space: gymnasium.Space[Any]
     can_train: bool = True
     """Whether it has all it was trained with; without, `learner` is to act with, not to train on."""
 
@@ -63,7 +63,8 @@ class Policy:
         row = np.asarray(observation) if encode is None else np.asarray(encode(observation))
         if isinstance(self.learner, CompiledPolicy):
             row = row.astype(np.float32)
-        return np.asarray(self.learner.action_probabilities(row[None]))[0]
+        probabilities: NDArray[np.float64] = np.asarray(self.learner.action_probabilities(row[None]))[0]
+        return probabilities
 
 
 class Library:
@@ -136,7 +137,7 @@ class Library:
 
 
 def library_of(
-    policies: Sequence[Any], blocks: pd.DataFrame, settings: Mapping[str, Any], observation_space: gymnasium.Space
+    policies: Sequence[Any], blocks: pd.DataFrame, settings: Mapping[str, Any], observation_space: gymnasium.Space[Any]
 ) -> Library:
     """The library at the end of a lifetime."""
     own = [Policy(number, learner, observation_space) for number, learner in enumerate(policies)]

@@ -151,10 +151,11 @@ class UCB1TunedSelector:
         n_i = np.where(tried, uses, 1.0)
         variance = np.maximum(self._squares[row] / n_i - (self._sums[row] / n_i) ** 2, 0.0)
         log_n = math.log(max(total, 1.0))
-        width = np.sqrt(log_n / n_i * np.minimum(0.25, variance + np.sqrt(2 * log_n / n_i)))
+        width: NDArray[np.float64] = np.sqrt(log_n / n_i * np.minimum(0.25, variance + np.sqrt(2 * log_n / n_i)))
         if settings.initial_value is None:
             return np.where(tried, average + width, math.inf)
-        return average + width
+        bounds: NDArray[np.float64] = average + width
+        return bounds
 
     def update(self, task: int, policy: int, total_reward: float, steps: int) -> None:
         settings = self._settings

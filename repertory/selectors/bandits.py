@@ -154,9 +154,10 @@ class EXP3Selector(ArraySelector):
 
     def probabilities(self, task: int) -> NDArray[np.float64]:
         """(1 - gamma) w_i / sum w + gamma / N."""
-        weights = np.exp(self._log_weights[task] - self._log_weights[task].max())
+        weights: NDArray[np.float64] = np.exp(self._log_weights[task] - self._log_weights[task].max())
         gamma = self._settings.gamma
-        return (1 - gamma) * weights / weights.sum() + gamma / weights.size
+        shares: NDArray[np.float64] = (1 - gamma) * weights / weights.sum() + gamma / weights.size
+        return shares
 
     def select(self, task: int, rng: np.random.Generator) -> int:
         return min(
