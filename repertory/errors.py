@@ -15,7 +15,7 @@ class UsageError(ValueError):
 
 class RunStopped(Exception):
     """A run cannot go on, through no fault of what the user asked for: a full disk, a policy that diverged. The
-    command prints the message and exits with status 1; what was lived so far is kept."""
+    command prints the message and exits with status 1; what was done so far is saved."""
 
 
 class EpisodeFault(RunStopped):

@@ -26,7 +26,7 @@ def existing_folder(path: Path, next_step: str = "next: repertory reproduce NAME
         with os.scandir(path):
             return path
     except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f"{shown_path(path)} is no folder; {next_step.format(path=shown_path(path))}") from None
+        raise UsageError(f"{shown_path(path)} is not a folder; {next_step.format(path=shown_path(path))}") from None
     except (OSError, ValueError) as error:  # a path with a NUL character is no OSError
         raise UsageError(f"{shown_path(path)} cannot be read: {_reason(error)}; choose another folder") from None
 
@@ -122,7 +122,7 @@ def _is_there(path: Path) -> bool:
 
 def _check_replaceable(path: Path) -> None:
     if _is_there(path) and not stat.S_ISREG(os.stat(path).st_mode):
-        raise FileExistsError(None, f"{shown_path(path)} is no ordinary file")
+        raise FileExistsError(None, f"{shown_path(path)} is not an ordinary file")
 
 
 def _reason(error: Exception) -> str:

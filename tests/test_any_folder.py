@@ -348,7 +348,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(tmp_path: Path, monke
         report_in_console(tmp_path / "results", tmp_path / "file", False, Console(quiet=True))
     with pytest.raises(UsageError, match=r"cannot write to .*: Not a directory"):
         write_report(read_results(tmp_path / "results"), tmp_path / "file" / "out")
-    with pytest.raises(UsageError, match="is no ordinary file"):
+    with pytest.raises(UsageError, match="is not an ordinary file"):
         write_results(tmp_path / "results", tmp_path)
     (tmp_path / "results" / "figures").write_text("in the way")
     with pytest.raises(UsageError, match=r"figures: Not a directory; choose another folder"):
@@ -372,7 +372,7 @@ def test_the_dashboard_names_what_it_cannot_read(tmp_path: Path) -> None:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         os.rename(tmp_path / "mine", tmp_path / "gone")
         status, text = answer(server.url + "data.json")
-        assert (status, "is no folder" in text, text.count("\n")) == (503, True, 0)
+        assert (status, "is not a folder" in text, text.count("\n")) == (503, True, 0)
         os.rename(tmp_path / "gone", tmp_path / "mine")
         shown = json.loads(answer(server.url + "data.json")[1])
         assert shown["problems"] == []

@@ -218,7 +218,7 @@ def test_too_little_data_names_the_command(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="with 27 policies, which the others are measured"):
         empirical_in_console(tmp_path, 0.05, tmp_path / "out", QUIET)
-    with pytest.raises(UsageError, match="is no folder; next: repertory reproduce"):
+    with pytest.raises(UsageError, match="is not a folder; next: repertory reproduce"):
         empirical_in_console(tmp_path / "nowhere", 0.05, tmp_path / "out", QUIET)
     assert not (tmp_path / "out").exists()
     repertory.live(

@@ -511,7 +511,7 @@ def test_sweeps_are_found_at_any_depth_and_shown(tmp_path: Path) -> None:
     found = read_all_results(tmp_path)
     assert [results.path.name for results in found] == ["cartpole27-text", "ucb-released"]
     assert [r.path for r in read_all_results(found[0].path)] == [found[0].path]
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         read_all_results(tmp_path / "nothing")
 
     screen = io.StringIO()

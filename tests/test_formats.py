@@ -57,7 +57,7 @@ def go_on(folder: Path) -> list[str]:
 def test_an_unfinished_run_of_an_older_version_goes_on_to_the_same_end(learner: str, old: Path) -> None:
     unfinished, finished = old / "runs" / f"{learner}-unfinished", old / "runs" / f"{learner}-finished"
     told = go_on(unfinished)
-    assert any("going on in" in message and "at block 4 of 5" in message for message in told)
+    assert any("resuming" in message and "at block 4 of 5" in message for message in told)
     blocks = [pd.read_parquet(folder / "blocks.parquet") for folder in (unfinished, finished)]
     pd.testing.assert_frame_equal(*blocks, check_exact=True)
     first, second = RunFolder(unfinished).made_by()

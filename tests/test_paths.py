@@ -60,7 +60,7 @@ def test_what_can_be_made_is_not_made_by_looking(name: str, folder: Path) -> Non
 def test_a_folder_to_read(folder: Path) -> None:
     assert existing_folder(folder / "link") == folder / "link"
     for name in ("file", "none", "dangling", "file/below"):
-        with pytest.raises(UsageError, match=f"{name} is no folder; look in .*{name}"):
+        with pytest.raises(UsageError, match=f"{name} is not a folder; look in .*{name}"):
             existing_folder(folder / name, "look in {path}")
     for name in ("loop", "a\0b", "x" * (NAME_LIMIT + 1), "{braces}" * 40):
         with pytest.raises(UsageError, match=r"cannot be read: .*; choose another folder"):
@@ -70,9 +70,9 @@ def test_a_folder_to_read(folder: Path) -> None:
 def test_an_ordinary_file_alone_is_replaced(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     for name in ("pipe", "held"):
-        with pytest.raises(UsageError, match=f"{name} is no ordinary file"):
+        with pytest.raises(UsageError, match=f"{name} is not an ordinary file"):
             check_new_file(folder / name)
-        with pytest.raises(UsageError, match=f"{name} is no ordinary file"):
+        with pytest.raises(UsageError, match=f"{name} is not an ordinary file"):
             write_whole(folder / name, b"new")
     write_whole(folder / "file", b"new")
     assert (folder / "file").read_bytes() == b"new"
@@ -94,7 +94,7 @@ def test_a_target_is_as_it_was_if_anything_fails(folder: Path) -> None:
         write(ZeroDivisionError())
     with pytest.raises(UsageError, match="No space left"):
         write(OSError(28, "No space left"))
-    with pytest.raises(UsageError, match="two is no ordinary file"):
+    with pytest.raises(UsageError, match="two is not an ordinary file"):
         write(None)
     assert (folder / "held" / "one").read_text() == "old"
     assert sorted(file.name for file in (folder / "held").iterdir()) == ["one", "two"]

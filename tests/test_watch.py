@@ -332,7 +332,7 @@ def test_nothing_is_written_into_the_run(runs: Callable[[str], Path], monkeypatc
 
 
 def test_folders_that_cannot_be_watched(runs: Callable[[str], Path], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"missing is no folder; next: give a folder that 'repertory run --out'"):
+    with pytest.raises(UsageError, match=r"missing is not a folder; next: give a folder that 'repertory run --out'"):
         watch(tmp_path / "missing")
     with pytest.raises(UsageError, match="holds no run; next"):
         watch(tmp_path)

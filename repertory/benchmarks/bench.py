@@ -49,7 +49,7 @@ def bench_in_console(
         console.print(line, style="dim", soft_wrap=True)
     with staged(out) as scratch:
         draw_chart(results, machine["cpu"], [scratch / "bench.png", scratch / "bench.svg"])
-    console.print(f"kept in {out / 'bench.json'}, .png and .svg", soft_wrap=True)
+    console.print(f"saved in {out / 'bench.json'}, .png and .svg", soft_wrap=True)
     return results
 
 

@@ -28,12 +28,12 @@ def report_in_console(path: Path, out: Path, compute_missing: bool, console: Con
         for part in by_domain(results):
             for condition in part.results.by_condition:
                 console.print(
-                    f"{condition}: living the one-to-one runs it is measured against, if missing", soft_wrap=True
+                    f"{condition}: running the one-to-one runs it is measured against, if missing", soft_wrap=True
                 )
                 try:
                     learning_metrics(part.results, condition, compute_missing=True)
                 except UsageError as reason:  # such as tasks whose code is not here
-                    console.print(f"not lived: {reason}", soft_wrap=True)
+                    console.print(f"not run: {reason}", soft_wrap=True)
         results = read_results(path)
     page = write_report(results, out, {"claims": claims_data(results), **pictures_data(results)})
     print_problems(console, results)

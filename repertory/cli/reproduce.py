@@ -41,7 +41,7 @@ def reproduce_in_console(
         try:
             standing = live_sweep(jobs, chosen_engine, SweepDisplay(console))
         except KeyboardInterrupt:
-            console.print(f"kept in {path}; the same command goes on from its last checkpoints", soft_wrap=True)
+            console.print(f"saved in {path}; the same command resumes it", soft_wrap=True)
             raise
     print_scores(console, read_results(path))
     unfinished = [job for job in jobs if standing[job.folder].state != FINISHED]
@@ -49,7 +49,7 @@ def reproduce_in_console(
         status = standing[job.folder]
         console.print(f"{job.condition} run {job.run} {status.state}: {status.message}", soft_wrap=True)
     finished = len(jobs) - len(unfinished)
-    console.print(f"{finished} of {len(jobs)} runs finished; kept in {path}", soft_wrap=True)
+    console.print(f"{finished} of {len(jobs)} runs finished; saved in {path}", soft_wrap=True)
     return not unfinished
 
 

@@ -34,10 +34,10 @@ def run_in_console(spec: RunSpec, out: Path | None, console: Console, tensorboar
     except KeyboardInterrupt:
         progress.close()
         if out is not None:
-            console.print(f"kept in {out}; the same command goes on from its last checkpoint", soft_wrap=True)
+            console.print(f"saved in {out}; the same command resumes it", soft_wrap=True)
         raise
     finally:
         progress.close()
     print_summary(console, record)
     if out is not None:
-        console.print(f"kept in {out} (figure: {RunFolder(out).figure_file})", soft_wrap=True)
+        console.print(f"saved in {out} (figure: {RunFolder(out).figure_file})", soft_wrap=True)

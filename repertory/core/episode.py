@@ -131,7 +131,9 @@ def plain_episode(env: gymnasium.Env, learner: Learner, seed: int, opening_steps
         with blaming("the environment", steps):
             next_observation, reward, terminated, truncated, _info = env.step(action)
         if not isinstance(reward, (int, float, np.number)) or not math.isfinite(reward):
-            raise EpisodeFault(f"at step {steps} the environment gave the reward {reward!r}, which is no finite number")
+            raise EpisodeFault(
+                f"at step {steps} the environment gave the reward {reward!r}, which is not a finite number"
+            )
         with blaming("the learner", steps):
             learner.observe(observation, action, float(reward), next_observation, terminated, truncated)
         if steps < opening_steps:

@@ -77,8 +77,7 @@ class Domain:
     """(rng, count) -> observations that policies may be compared on; the observation space's own samples if none."""
     end_feature: EndFeature | None = None
     is_described: bool = True
-    """Whether name, task names and settings tell it from all other domains; a run of one that they do not cannot be
-    gone on with in a later process."""
+    """Whether name, task names and settings tell it from all other domains. If false, runs cannot be resumed."""
 
     @property
     def n_tasks(self) -> int:

@@ -212,7 +212,7 @@ def _block(
         bound = spread(builder, lowest)
         for r, j in places:
             total = builder.load(sums[r, j])
-            total = builder.select(builder.fcmp_ordered("<", total, bound), bound, total)  # no number stays none
+            total = builder.select(builder.fcmp_ordered("<", total, bound), bound, total)  # NaN stays NaN
             builder.store(total, as_vector(builder, builder.gep(c_rows[r], [integer(j * LANES)])), align=4)
         return context.get_dummy_value()
 

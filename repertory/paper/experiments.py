@@ -200,7 +200,7 @@ def _read_condition(source: str, name: str, given: Any, defaults: Mapping[str, A
             raise UsageError(f"condition '{name}' in {source} has no '{key}'; next: add it, or give it in [defaults]")
     settings = entry.get("settings", {})
     if not isinstance(settings, dict) or not all(isinstance(part, dict) for part in settings.values()):
-        raise UsageError(f"'settings' of condition '{name}' in {source} is no table of tables (learner.gamma = 0.9)")
+        raise UsageError(f"'settings' of condition '{name}' in {source} is not a table of tables (learner.gamma = 0.9)")
     for part in settings:
         if part not in COMPONENTS:
             raise unknown(f"component in the settings of condition '{name}'", part, COMPONENTS)

@@ -220,7 +220,7 @@ class RunFolder:
             return False
 
     @property
-    def was_lived_in(self) -> bool:
+    def was_run_here(self) -> bool:
         """Whether it was run here; records that were copied here have neither lock nor checkpoint."""
         return self._lock_file.exists() or self._checkpoint_file.exists()
 

@@ -139,7 +139,7 @@ def _resume(folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any], not
         notice(f"{folder.path} holds this run, finished; nothing to do")
         return
     folder.resumed_at(len(lifetime.rows))
-    notice(f"going on in {folder.path} at block {len(lifetime.rows) + 1} of {len(lifetime.sequence)}")
+    notice(f"resuming {folder.path} at block {len(lifetime.rows) + 1} of {len(lifetime.sequence)}")
 
 
 def _refuse_to_start_again(folder: RunFolder, problems: Sequence[str]) -> None:

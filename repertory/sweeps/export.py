@@ -97,12 +97,10 @@ def _nothing(source: Path, exported: Exported) -> str:
 def _refuse_others(source: RunFolder, target: RunFolder) -> None:
     """Fail if the target is another run's, or holds other blocks of this one, or lives it itself."""
     target.refuse_others(source.settings())
-    if target.was_lived_in and not target.is_done:
+    if target.was_run_here and not target.is_done:
         raise UsageError(f"{target.path} holds this run, begun there and not finished; choose another target")
     if target.is_done and target.blocks_checksum() != source.blocks_checksum():
-        raise UsageError(
-            f"{target.path} holds this run with other blocks (lived with other code); choose another target"
-        )
+        raise UsageError(f"{target.path} holds this run with other blocks (made by other code); choose another target")
 
 
 def _copy(source: RunFolder, target: RunFolder) -> int:

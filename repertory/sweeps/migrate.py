@@ -91,7 +91,7 @@ def _complete_summary(folder: RunFolder) -> bool:
     if list(domain.task_names) != settings["task_names"]:
         return False
     found = replace(held, random_scores=random_scores_if_possible(domain))
-    if found.policy_spread is None and settings["policies"] > 1 and folder.was_lived_in:
+    if found.policy_spread is None and settings["policies"] > 1 and folder.was_run_here:
         spec, lifetime = open_run(folder.path)
         found = replace(summarise(spec, lifetime, held.steps_per_second), random_scores=found.random_scores)
     write_summary(folder, found)
