@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,21 +23,24 @@ import repertory
 from repertory import catalogue
 from repertory.analysis.capacity import estimate_capacity
 from repertory.analysis.controls import learning_metrics
-from repertory.cli.report import pictures_data, report_in_console
+from repertory.cli.report import report_in_console
 from repertory.core import metrics
 from repertory.errors import UsageError
-from repertory.report import paper_figures
 from repertory.report.claims import judge, read_all_results
 from repertory.report.dashboard import DashboardServer
 from repertory.report.domains import by_domain
 from repertory.report.page import write_report
-from repertory.report.page_data import page_data, plain
 from repertory.report.results_file import read_pages, write_results
+from repertory.report.section import Section
+from repertory.report.sections import pictures
+from repertory.report.sections.overview import headline
+from repertory.report.table import records
+from repertory.report.to_matplotlib import to_matplotlib
 from repertory.runs.folder import RunFolder
 from repertory.sweeps.export import export
 from repertory.sweeps.results import read_results
 from tests.records import write_sweep
-from tests.test_report import embedded
+from tests.test_report import sections
 
 DOMAINS = {"cartpole27": 27, "pocman18": 18}
 
@@ -50,19 +52,23 @@ def live(
     return out
 
 
-def report(folder: Path, out: Path) -> tuple[dict[str, Any], str]:
-    """The page's data, and what the console says."""
+def report(folder: Path, out: Path) -> tuple[dict[str, Section], str]:
+    """Make a report: its sections, and what the console says."""
     said = io.StringIO()
     report_in_console(folder, out, False, Console(file=said, width=200))
-    return embedded(out / "index.html"), said.getvalue()
+    return sections(folder), said.getvalue()
 
 
-def draw_all(data: dict[str, Any]) -> set[str]:
-    """Draw every figure of a page, and keep none; their names."""
-    figures = paper_figures.all_figures(data)
-    for draw in figures.values():
-        plt.close(draw())
-    return set(figures)
+def draw_all(found: dict[str, Section]) -> set[str]:
+    """Draw every chart, and keep none; their names."""
+    charts = [chart for section in found.values() for chart in section.charts]
+    for chart in charts:
+        to_matplotlib(chart).draw_without_rendering()
+    return {chart.name for chart in charts}
+
+
+def rows(found: dict[str, Section], name: str = "conditions") -> list[dict[str, Any]]:
+    return list(found[name].tables[0].rows)
 
 
 def files(folder: Path) -> dict[Path, bytes]:
@@ -86,11 +92,11 @@ def two_domains(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_two_domains_in_a_folder_are_told_apart(two_domains: Path) -> None:
-    data = page_data(read_results(two_domains))
-    assert data["domains"] == ["cartpole27", "pocman18"]
-    assert any("holds 2 domains (cartpole27, pocman18)" in sentence for sentence in data["summary"])
-    assert len(data["conditions"]) == 6
-    for row in data["conditions"]:
+    found = sections(two_domains)
+    told = headline(read_results(two_domains))
+    assert any("holds 2 domains (cartpole27, pocman18)" in sentence for sentence in told)
+    assert len(rows(found)) == 6
+    for row in rows(found):
         folder, domain = row["condition"].removesuffix(")").split(" (")
         tables = {
             path: pd.read_parquet(path / "blocks.parquet")
@@ -100,38 +106,46 @@ def test_two_domains_in_a_folder_are_told_apart(two_domains: Path) -> None:
         kind = "mean return" if domain == "cartpole27" else "reward per step"
         assert row["runs"] == len(tables) == 2
         assert row["lifetime"] == pytest.approx(np.mean([metrics.lifetime_score(t, kind) for t in tables.values()]))
-    assert {entry["condition"] for entry in data["assignment"]} == {"mixed (cartpole27)", "mixed (pocman18)"}
-    assert [len(entry["tasks"]) for entry in data["assignment"]] == [27, 18]
-    assert set(data["significance"]) == {"random (cartpole27)", "random (pocman18)"}
-    assert "give the folder of one domain's runs" in data["per_task"]["note"]
-    names = draw_all(data)
+    maps = {chart.label: chart for chart in found["assignment"].charts}
+    assert {label: len(chart.panels[0].heatmap.values) for label, chart in maps.items()} == {
+        "mixed (cartpole27), run 0": 27,
+        "mixed (pocman18), run 0": 18,
+    }
+    assert [table.name for table in found["significance"].file_tables] == [
+        "significance-random__cartpole27_",
+        "significance-random__pocman18_",
+    ]
+    assert "give the folder of one domain's runs" in found["tasks"].notes[0]
+    names = draw_all(found)
     assert {"development-random__cartpole27_", "development-random__pocman18_", "forgetting", "transfer"} <= names
     assert not names & {"tasks", "final-against-lifetime"}
 
 
 def test_what_compares_is_compared_within_a_domain(two_domains: Path) -> None:
     """Capacity, forgetting and transfer are those of the domain's runs alone, as if the others were not there."""
-    data = page_data(read_results(two_domains))
+    found = sections(two_domains)
     alone = read_results(two_domains / "cartpole27")
     scores = {2: alone.scores("few"), 27: alone.scores("all")}
-    (curve,) = data["capacity"]  # random play of POcman is punished, and has no capacity
+    (curve,) = rows(found, "capacity")  # random play of POcman is punished, and has no capacity
     assert curve["learner"] == "random (cartpole27)"
     assert curve["itc"] == pytest.approx(estimate_capacity(scores, 27).curve.grid_mean)
-    assert "random (pocman18): the score with 18 policies is -" in data["capacity_notes"][0]
+    assert "random (pocman18): the score with 18 policies is -" in found["capacity"].notes[0]
     for domain in DOMAINS:
-        tables = learning_metrics(read_results(two_domains / domain), "few")
-        entry = next(e for e in data["learning"]["conditions"] if e["condition"] == f"{domain}/few ({domain})")
-        assert entry["forgetting"] == plain(tables["forgetting"].to_dict("list"))
-        assert entry["transfer"] == plain(tables["transfer"].to_dict("list"))
+        expected = learning_metrics(read_results(two_domains / domain), "few")
+        for table in found["learning"].file_tables:
+            own = [row for row in table.rows if row["condition"] == f"{domain}/few ({domain})"]
+            assert [{**row, "condition": "few"} for row in own] == [
+                {"condition": "few", **row} for row in records(expected[table.name])
+            ]
 
 
 def test_missing_twins_of_two_domains_do_not_share_a_folder(tmp_path: Path) -> None:
     for domain in DOMAINS:
         live(tmp_path / "mine" / domain / "run-00", domain)
     report_in_console(tmp_path / "mine", tmp_path / "out", True, Console(quiet=True))
-    data = embedded(tmp_path / "out" / "index.html")
-    assert data["learning"]["notes"] == []
-    assert {row["condition"]: row["policies"] for row in data["conditions"]} == {
+    found = sections(tmp_path / "mine")
+    assert found["learning"].notes == []
+    assert {row["condition"]: row["policies"] for row in rows(found)} == {
         "cartpole27 (cartpole27)": 1,
         "pocman18 (pocman18)": 1,
         "OneToOneRANDOM (cartpole27)": 27,
@@ -141,29 +155,24 @@ def test_missing_twins_of_two_domains_do_not_share_a_folder(tmp_path: Path) -> N
 
 def test_a_sweep_keeps_its_names_beside_a_run_of_another_domain(tmp_path: Path) -> None:
     write_sweep(tmp_path / "sweep", runs=1)
-    alone = page_data(read_results(tmp_path / "sweep"))
+    alone = sections(tmp_path / "sweep")
     live(tmp_path / "sweep" / "UnadaptiveDQN1P" / "run-77", "pocman18")
-    both = page_data(read_results(tmp_path / "sweep"))
-    own = [row | {"learner": f"{row['learner']} (cartpole27)"} for row in alone["conditions"]]
-    assert both["conditions"][:-1] == own
-    assert both["conditions"][-1]["condition"] == "UnadaptiveDQN1P (pocman18)"
-    assert both["missing"] == alone["missing"]
-    plt.close(paper_figures.all_figures(both)["published"]())
+    both = sections(tmp_path / "sweep")
+    own = [row | {"learner": f"{row['learner']} (cartpole27)"} for row in rows(alone)]
+    assert rows(both)[:-1] == own
+    assert rows(both)[-1]["condition"] == "UnadaptiveDQN1P (pocman18)"
+    assert both["progress"].command == alone["progress"].command
+    assert "published" in draw_all({"conditions": both["conditions"]})
 
 
 def test_one_name_for_two_lists_of_tasks_is_two_domains(tmp_path: Path) -> None:
     for tasks in (1, 2):
         live(tmp_path / f"{tasks}P", carts(tasks))
     assert [part.domain for part in by_domain(read_results(tmp_path))] == ["carts", "carts 2"]
-    draw_all(page_data(read_results(tmp_path)))
+    draw_all(sections(tmp_path))
 
 
 # ------------------------------------------------------------------------------------ what cannot be read or played
-
-
-def page_and_pictures(folder: Path) -> dict[str, Any]:
-    results = read_results(folder)
-    return page_data(results) | pictures_data(results)
 
 
 def carts(tasks: int = 2) -> repertory.Domain:
@@ -173,13 +182,13 @@ def carts(tasks: int = 2) -> repertory.Domain:
 def test_a_damaged_run_is_left_out_and_named_on_the_console_and_on_the_page(tmp_path: Path) -> None:
     for run in range(2):
         live(tmp_path / "mine" / "1P" / f"run-{run:02d}", run=run)
-    whole = page_data(read_results(tmp_path / "mine"))
-    assert whole["problems"] == []
+    whole = sections(tmp_path / "mine")
+    assert "problems" not in whole
     shutil.copytree(tmp_path / "mine" / "1P" / "run-00", tmp_path / "mine" / "1P" / "run-02")
     (tmp_path / "mine" / "1P" / "run-02" / "run.json").write_text("{")
-    data, said = report(tmp_path / "mine", tmp_path / "out")
-    assert data["conditions"] == whole["conditions"]
-    (problem,) = data["problems"]
+    found, said = report(tmp_path / "mine", tmp_path / "out")
+    assert rows(found) == rows(whole)
+    (problem,) = found["problems"].notes
     assert "run-02" in problem
     assert f"left out: {problem}" in said
 
@@ -219,12 +228,13 @@ def test_a_folder_of_damaged_runs_alone_says_so(tmp_path: Path) -> None:
 def test_tasks_whose_code_is_not_here(tmp_path: Path) -> None:
     live(tmp_path / "1P", carts())
     live(tmp_path / "2P", carts(), 2, "one-to-one")
-    data = page_and_pictures(tmp_path)
-    assert [row["condition"] for row in data["conditions"]] == ["1P", "2P"]
-    assert len(data["capacity"]) == 1
+    found = sections(tmp_path)
+    assert [row["condition"] for row in rows(found)] == ["1P", "2P"]
+    assert len(rows(found, "capacity")) == 1
     # What random play scores was found when the runs ended, so forgetting needs the code of the tasks no more.
-    assert {entry["condition"] for entry in data["learning"]["conditions"]} == {"1P", "2P"}
-    assert "No picture of 2P: unknown domain 'carts'" in data["picture_notes"][0]
+    assert found["learning"].charts
+    assert not found["learning"].notes
+    assert "No picture of 2P: unknown domain 'carts'" in found["pictures"].notes[0]
 
 
 def test_runs_that_do_not_say_how_random_play_scores(tmp_path: Path) -> None:
@@ -246,12 +256,11 @@ def test_a_domain_that_cannot_be_built_or_played_is_named(tmp_path: Path, monkey
     brings("json:loads")  # fails, for it is given nothing to load
     with pytest.raises(UsageError, match="the domain carts cannot be built: TypeError"):
         catalogue.domain("carts")
-    data = page_and_pictures(tmp_path)
-    assert "the domain carts cannot be built" in data["picture_notes"][0]
+    assert "the domain carts cannot be built" in sections(tmp_path)["pictures"].notes[0]
 
     brings("tests.test_any_folder:failing_carts")
-    data = page_and_pictures(tmp_path)
-    assert "at step 0 the environment raised RuntimeError: no display" in data["picture_notes"][0]
+    found = sections(tmp_path)
+    assert "at step 0 the environment raised RuntimeError: no display" in found["pictures"].notes[0]
     catalogue._imported.cache_clear()
 
 
@@ -274,7 +283,7 @@ def test_a_fault_of_ours_is_not_taken_for_bad_input(tmp_path: Path, monkeypatch:
     changed = catalogue.DomainEntry(entry.rules, faulty, entry.blocks, entry.block_steps)
     monkeypatch.setitem(catalogue.BUILT_IN["domains"], "cartpole27", changed)
     with pytest.raises(RuntimeError, match="a fault"):
-        pictures_data(read_results(tmp_path))
+        pictures.section(read_results(tmp_path))
 
 
 # -------------------------------------------------------------------------------------------------- strange names
@@ -286,8 +295,8 @@ def test_folders_of_strange_names(tmp_path: Path) -> None:
     """Also one that is too long for a file's name with something before it."""
     for policies, name in enumerate(STRANGE, start=2):
         live(tmp_path / "mine" / name, carts(), policies, "epsilon-greedy")
-    data, _said = report(tmp_path / "mine", tmp_path / "out")
-    assert {row["condition"] for row in data["conditions"]} == set(STRANGE)
+    found, _said = report(tmp_path / "mine", tmp_path / "out")
+    assert {row["condition"] for row in rows(found)} == set(STRANGE)
     drawn = [file for file in (tmp_path / "out" / "figures").iterdir() if file.name.startswith("assignment")]
     assert len(drawn) == 2 * len(STRANGE)  # "a b" and "a_b" do not share a file
     assert len(pd.read_csv(tmp_path / "out" / "tables" / "conditions.csv")) == len(STRANGE)
@@ -305,7 +314,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
     write_report(read_results(tmp_path / "mine"), tmp_path / "a" / "b" / "out")
     made = set(tmp_path.rglob("*")) - before
     assert all(file.is_relative_to(tmp_path / "a") for file in made)
-    assert "significance-.._.._.._.._v1.2_.csv" in {file.name for file in made}
+    assert "significance-_.._.._.._v1.2_.csv" in {file.name for file in made}
 
 
 # ------------------------------------------------------------------------------------------------- all or nothing
@@ -325,7 +334,7 @@ def test_a_report_is_written_whole_or_not_at_all(
     def fail(*arguments: Any) -> None:
         raise fault
 
-    monkeypatch.setattr(paper_figures, "per_task_figure", fail)
+    monkeypatch.setattr("repertory.report.to_matplotlib.to_matplotlib", fail)
     expected = UsageError if isinstance(fault, OSError) else type(fault)
     for out in (tmp_path / "old", tmp_path / "new" / "deep"):
         with pytest.raises(expected):
@@ -342,7 +351,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(tmp_path: Path, monke
         raise AssertionError("worked before it looked")
 
     monkeypatch.setattr("repertory.cli.report.read_results", fail)
-    monkeypatch.setattr("repertory.report.page.page_data", fail)
+    monkeypatch.setattr("repertory.report.page.all_sections", fail)
     monkeypatch.setattr("repertory.report.results_file.results_text", fail)
     with pytest.raises(UsageError, match=r"cannot write to .*: Not a directory; choose another --out"):
         report_in_console(tmp_path / "results", tmp_path / "file", False, Console(quiet=True))
@@ -375,11 +384,11 @@ def test_the_dashboard_names_what_it_cannot_read(tmp_path: Path) -> None:
         assert (status, "is not a folder" in text, text.count("\n")) == (503, True, 0)
         os.rename(tmp_path / "gone", tmp_path / "mine")
         shown = json.loads(answer(server.url + "data.json")[1])
-        assert shown["problems"] == []
+        assert "notice" not in shown
         os.rename(tmp_path / "mine", tmp_path / "gone")
         later = json.loads(answer(server.url + "data.json")[1])
-        assert later["conditions"] == shown["conditions"]
-        assert "not refreshed: " in later["problems"][0]
+        assert later["sections"] == shown["sections"]
+        assert "not refreshed: " in later["notice"]
         server.shutdown()
 
 
@@ -391,7 +400,7 @@ def test_a_fault_of_the_dashboard_is_told(
     def fail(*arguments: Any, **options: Any) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr("repertory.report.dashboard.page_data", fail)
+    monkeypatch.setattr("repertory.report.dashboard.all_sections", fail)
     with DashboardServer(tmp_path, 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         assert answer(server.url) == (500, "a fault of the dashboard: RuntimeError('a fault')")

@@ -17,8 +17,8 @@ from repertory.errors import UsageError
 from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.report import claim_tests
 from repertory.report.claims import claims_frame, judge, read_all_results
-from repertory.report.page import write_report
-from repertory.report.page_data import page_data
+from repertory.report.page import page_content, write_report
+from repertory.report.sections import all_sections
 from repertory.runs.folder import RunFolder
 from repertory.runs.opened import open_run
 from repertory.runs.summary import run_spread
@@ -54,9 +54,12 @@ def test_records_alone_give_the_same_report_and_claims(
     ]
 
     one, other = read_results(sweep), read_results(tmp_path / "sweep")
-    shown = [json.dumps(page_data(results)).replace(str(results.path), "FOLDER") for results in (one, other)]
-    assert shown[0] == shown[1]
     monkeypatch.setattr(claim_tests, "memory_table", partial(memory_table, GrowingLibrary(runs=5)))
+    shown = [
+        json.dumps(page_content(results, all_sections(results))).replace(str(results.path), "FOLDER")
+        for results in (one, other)
+    ]
+    assert shown[0] == shown[1]
     frames = [
         claims_frame(judge(read_all_results(path))).drop(columns="command") for path in (sweep, tmp_path / "sweep")
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
@@ -23,9 +24,21 @@ from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
 from repertory.report.dashboard import DashboardServer
 from repertory.report.page import embedded_json, render, write_report
-from repertory.report.page_data import page_data
-from repertory.report.paper_figures import safe
-from repertory.report.tables import latex
+from repertory.report.section import Section, safe
+from repertory.report.sections import all_sections, learning, progress
+from repertory.report.sections.overview import headline
+from repertory.report.table import (
+    STRONG,
+    Column,
+    Table,
+    column,
+    from_frame,
+    to_console,
+    to_csv,
+    to_html,
+    to_latex,
+    to_markdown,
+)
 from repertory.runs.folder import RunFolder
 from repertory.sweeps.results import read_results
 from repertory.sweeps.sweep import Sweep, claim, run_path
@@ -60,28 +73,37 @@ def page(sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def embedded(page: Path) -> dict:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL)
+    """The Plotly figures of a page."""
+    found = re.search(r'<script type="application/json" id="charts">(.*?)</script>', page.read_text(), re.DOTALL)
     return json.loads(found.group(1))
 
 
+def sections(path: Path) -> dict[str, Section]:
+    return {section.name: section for section in all_sections(read_results(path))}
+
+
 def test_numbers_on_the_page_are_the_metrics(sweep: Path, page: Path) -> None:
-    data, results = embedded(page), read_results(sweep)
-    assert [row["condition"] for row in data["conditions"]] == sorted(
-        CONDITIONS, key=list(experiment("cartpole27").conditions).index
-    )
-    for row in data["conditions"]:
+    found, results = sections(sweep), read_results(sweep)
+    rows, figures = found["conditions"].tables[0].rows, embedded(page)
+    assert [row["condition"] for row in rows] == sorted(CONDITIONS, key=list(experiment("cartpole27").conditions).index)
+    curves = [trace for name in ("dqn", "ppo") for trace in figures[f"development-{name}"]["data"]]
+    for row in rows:
         blocks = [pd.read_parquet(run_path(sweep, row["condition"], run) / "blocks.parquet") for run in range(2)]
         lifetimes = [metrics.lifetime_score(table) for table in blocks]
         assert row["lifetime"] == pytest.approx(np.mean(lifetimes))
         assert row["lifetime sd"] == pytest.approx(np.std(lifetimes, ddof=1))
         paper = experiment("cartpole27").conditions[row["condition"]].lifetime
         assert row["lifetime difference"] == pytest.approx((np.mean(lifetimes) - paper.mean) / paper.deviation)
-        curve = next(c for c in data["development"] if c["condition"] == row["condition"])
-        assert curve["mean"] == pytest.approx(metrics.development(blocks, stretch=data["stretch"]).mean.tolist())
-    scores = {n: results.scores(f"UnadaptiveDQN{n}P") for n in (1, 27)}
-    capacity = next(curve for curve in data["capacity"] if curve["learner"] == "dqn")
-    assert capacity["itc"] == pytest.approx(estimate_capacity(scores, 27).curve.grid_mean)
-    assert data["significance"]["dqn"][0]["n1"] == 2
+        band, line = [trace for trace in curves if trace["name"] == row["condition"]]
+        development = metrics.development(blocks, stretch=1)
+        assert line["y"] == pytest.approx(development.mean.tolist())
+        assert band["y"][: len(line["y"])] == pytest.approx((development.mean + development.error).tolist())
+        cells = f'<td class="text ">{row["condition"]}</td><td class="number ">2 (27)</td><td class="number ">'
+        assert f"{cells}{row['lifetime']:.1f} ± {row['lifetime sd']:.1f}</td>" in page.read_text()
+    lifetimes = {n: results.scores(f"UnadaptiveDQN{n}P") for n in (1, 27)}
+    capacity = next(row for row in found["capacity"].tables[0].rows if row["learner"] == "dqn")
+    assert capacity["itc"] == pytest.approx(estimate_capacity(lifetimes, 27).curve.grid_mean)
+    assert found["significance"].file_tables[0].rows[0]["n1"] == 2
 
 
 def test_files_beside_the_page(page: Path) -> None:
@@ -107,12 +129,17 @@ def test_an_unfinished_sweep_says_what_is_missing(sweep: Path, tmp_path: Path) -
     (run_path(part, "AdaptiveDQN2P", 0) / "done").unlink()
     (run_path(part, "UnadaptiveDQN27P", 0) / "done").unlink()
     shutil.rmtree(part / "UnadaptivePPO1P")
-    data = page_data(read_results(part))
-    assert "1 more under way" in data["summary"][0] or "2 more under way" in data["summary"][0]
-    assert "UnadaptivePPO1P" in data["missing"]["conditions"]
-    assert "repertory reproduce cartpole27 --conditions" in data["missing"]["command"]
-    assert "--scale 0.005 --blocks 12" in data["missing"]["command"]
-    assert any("UnadaptiveDQN27P --runs 0" in note for note in data["learning"]["notes"])
+    results = read_results(part)
+    assert "2 more under way" in headline(results)[0]
+    lacking = progress.section(results)
+    assert "UnadaptivePPO1P" in lacking.notes[0]
+    assert "repertory reproduce cartpole27 --conditions" in lacking.command
+    assert "--scale 0.005 --blocks 12" in lacking.command
+    assert [(row["condition"], row["blocks"], row["of"]) for row in lacking.tables[0].rows] == [
+        ("AdaptiveDQN2P", 12, 12),
+        ("UnadaptiveDQN27P", 12, 12),
+    ]
+    assert any("UnadaptiveDQN27P --runs 0" in note for note in learning.section(results).notes)
     with pytest.raises(UsageError, match="is no folder"):
         read_results(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
@@ -126,10 +153,12 @@ def test_any_folder_of_runs_has_a_page(tmp_path: Path) -> None:
         out = tmp_path / "mine" / f"{policies} policies"
         repertory.live("cartpole27", "random", policies, blocks=4, block_steps=60, out=out)
     page = write_report(read_results(tmp_path / "mine"), tmp_path / "out")
-    data = embedded(page)
-    assert [row["condition"] for row in data["conditions"]] == ["1 policies", "3 policies"]
-    assert all(row["lifetime published"] is None for row in data["conditions"])
-    assert data["missing"] is None
+    found = sections(tmp_path / "mine")
+    rows = found["conditions"].tables[0].rows
+    assert [row["condition"] for row in rows] == ["1 policies", "3 policies"]
+    assert all(row["lifetime published"] is None for row in rows)
+    assert "progress" not in found
+    assert ">published<" not in page.read_text()
 
 
 def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -149,11 +178,11 @@ def test_missing_twins_are_lived_on_request(tmp_path: Path) -> None:
     for policies in (1, 3):
         out = tmp_path / "mine" / f"{policies}P" / "run-00"
         repertory.live("cartpole27", "random", policies, blocks=6, block_steps=60, out=out)
-    assert not page_data(read_results(tmp_path / "mine"))["learning"]["conditions"]
+    assert not sections(tmp_path / "mine")["learning"].charts
     report_in_console(tmp_path / "mine", tmp_path / "out", True, Console(quiet=True))
-    data = embedded(tmp_path / "out" / "index.html")
-    assert {entry["condition"] for entry in data["learning"]["conditions"]} == {"1P", "3P", "OneToOneRANDOM"}
-    assert data["learning"]["notes"] == []
+    table = pd.read_csv(tmp_path / "out" / "tables" / "forgetting.csv")
+    assert set(table["condition"]) == {"1P", "3P", "OneToOneRANDOM"}
+    assert sections(tmp_path / "mine")["learning"].notes == []
 
 
 HOSTILE = "<script>alert(1)</script>"
@@ -173,22 +202,52 @@ def test_hostile_names_are_text_and_write_nowhere_else(sweep: Path, tmp_path: Pa
         (tmp_path / "out") in file.parents or file == tmp_path / "out" for file in set(tmp_path.rglob("*")) - before
     )
     assert HOSTILE not in page.read_text()
-    assert embedded(page)["assignment"][0]["tasks"][0].startswith("</script>")
+    assert "a&amp;b&lt;i&gt;" in page.read_text()
+    (name,) = [name for name in embedded(page) if name.startswith("assignment")]
+    hover = [text for row in embedded(page)[name]["data"][0]["hovertext"] for text in row]
+    assert any(text.startswith("&lt;/script&gt;&lt;script&gt;alert(1)") for text in hover)
     assert safe("../../etc/passwd") == "_.._etc_passwd"
     assert safe("") == safe("..") == "unnamed"
 
 
 def test_embedding() -> None:
     assert "<" not in embedded_json({"a": HOSTILE})
-    text = render({"note": "/*PLOTLY*/ /*SCRIPT*/ /*STYLE*/"})
-    assert "/*PLOTLY*/ /*SCRIPT*/ /*STYLE*/" in text
+    markers = "/*PLOTLY*/ /*SCRIPT*/ /*STYLE*/ /*CHARTS*/"
+    text = render(
+        dict.fromkeys(("name", "title", "summary", "contents", "sections"), "") | {"charts": {"note": markers}}
+    )
+    assert markers in text
     assert text.count("</html>") == 1
 
 
-def test_latex_is_escaped() -> None:
-    text = latex(pd.DataFrame({"a_b": ["50% & more", None], "n": [0.123456, 2.0]}))
-    assert r"a\_b & n \\ \hline" in text
-    assert r"50\% \& more & 0.1235 \\" in text
+def test_one_table_in_every_form() -> None:
+    """Whatever a name holds is shown as it is; CSV keeps every digit, and a column without anything is left out."""
+    name = "a_b|<i>50%</i> *c*"
+    rows = [{"name": name, "n": 0.123456, "none": None}, {"name": "x", "n": float("nan"), "none": None}]
+    strong = Column("n", lambda row: "" if row["n"] != row["n"] else f"{row['n']:.4g}", tone=lambda row: STRONG)
+    table = Table("t", [column("na_me", "name", kind="text"), strong, column("none")], rows)
+    assert to_csv(table) == f"name,n,none\n{name},0.123456,\nx,,\n"
+    assert r"a\_b\|\<i\>50%\</i\> \*c\* | **0.1235** |" in to_markdown(table)
+    assert to_markdown(table).startswith("| na\\_me | n |\n| :-- | --: |\n")
+    assert r"na\_me & n \\ \hline" in to_latex(table)
+    assert r"a\_b|\textless{}i\textgreater{}50\%\textless{}/i\textgreater{} *c* & \textbf{0.1235} \\" in to_latex(table)
+    assert "a_b|&lt;i&gt;50%&lt;/i&gt; *c*</td>" in to_html(table)
+    assert "none" not in to_html(table)
+    said = io.StringIO()
+    Console(file=said, width=100, markup=True).print(to_console(table))
+    assert [line.split() for line in said.getvalue().splitlines()] == [
+        ["na_me", "n"],
+        [name.split()[0], "*c*", "0.1235"],
+        ["x"],
+    ]
+
+
+def test_a_frame_is_a_table() -> None:
+    frame = pd.DataFrame({"a_b": ["50% & more", None], "n": [0.123456, 2.0], "ok": [True, False]})
+    assert to_markdown(from_frame("t", frame)) == (
+        "| a\\_b | n | ok |\n| :-- | --: | --: |\n| 50% & more | 0.1235 | yes |\n|  | 2 | no |\n"
+    )
+    assert r"50\% \& more & 0.1235 & yes \\" in to_latex(from_frame("t", frame))
 
 
 def test_the_dashboard_serves_this_machine_only_and_changes_nothing(sweep: Path) -> None:
@@ -198,7 +257,7 @@ def test_the_dashboard_serves_this_machine_only_and_changes_nothing(sweep: Path)
         assert server.server_address[0] == "127.0.0.1"
         with urllib.request.urlopen(server.url + "data.json") as answer:
             data = json.load(answer)
-        assert len(data["conditions"]) == len(CONDITIONS)
+        assert all(name in data["sections"] for name in CONDITIONS)
         for path, host, status in (("../sweep.json", None, 404), ("", "evil.example", 403)):
             request = urllib.request.Request(server.url + path, headers={} if host is None else {"Host": host})
             with pytest.raises(urllib.error.HTTPError) as error:
@@ -222,14 +281,14 @@ def test_the_page_in_a_browser(page: Path) -> None:
         assert browser.complaints(driver) == []
         assert not [url for url in browser.requested(driver) if not url.startswith(("file:", "data:", "blob:"))]
         traces = "return document.getElementById('development-dqn').data.length"
-        assert driver.execute_script(traces) == 3
+        assert driver.execute_script(traces) == 6  # three curves and their bands
         toggled = "return document.getElementById('development-dqn').data.map(t => t.visible || true)"
-        assert driver.execute_script(toggled) == [True, True, True]
+        assert driver.execute_script(toggled) == [True] * 6
         name = "document.querySelector('#development-dqn .legendtoggle')"
         click = f"{name}.dispatchEvent(new MouseEvent('{{}}', {{{{bubbles: true}}}}))"
         for event in ("mousedown", "mouseup"):
             driver.execute_script(click.format(event))
-        wait_until(lambda: driver.execute_script(toggled) == ["legendonly", True, True])
+        wait_until(lambda: driver.execute_script(toggled) == ["legendonly", True, True] * 2)
         width = driver.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
         assert width[0] <= width[1]
         assert "mean return" in driver.execute_script("return document.getElementById('conditions').textContent")

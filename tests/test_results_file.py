@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -15,10 +16,9 @@ from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
 from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.report import claim_tests
-from repertory.report.page_data import conditions_table
 from repertory.report.results_file import read_pages, results_text, write_results
-from repertory.report.results_tables import scores
-from repertory.report.tables import markdown, markdown_text
+from repertory.report.sections.scores import score_rows, score_table
+from repertory.report.table import to_markdown
 from repertory.sweeps.results import read_results
 from repertory.sweeps.sweep import Sweep, claim
 from tests.records import CONDITIONS, write_sweep
@@ -55,6 +55,10 @@ def test_the_same_records_give_the_same_bytes(folder: Path) -> None:
     contents = [file.read_bytes() for file in before]
     write_results(folder / "results", folder / "RESULTS.md")
     assert contents == [file.read_bytes() for file in before]
+    for file in files:
+        file.write_bytes(b"gone")
+    write_results(folder / "results", folder / "RESULTS.md")
+    assert contents == [file.read_bytes() for file in before]
     assert str(folder) not in (folder / "RESULTS.md").read_text()
     elsewhere = results_text(folder / "results", folder / "docs" / "RESULTS.md", read_pages(folder / "results"))
     assert elsewhere.replace("](../results/", "](results/") == (folder / "RESULTS.md").read_text()
@@ -64,7 +68,8 @@ def test_the_scores_are_the_records(folder: Path) -> None:
     text = (folder / "RESULTS.md").read_text()
     titles, _rules, *rows = table_under(text, "### Scores", "(`cartpole27`")
     assert titles == ["condition", "runs (paper)", "lifetime", "published", "in SD", "final", "published", "in SD"]
-    table = conditions_table(read_results(folder / "results" / "cartpole27-released")).set_index("condition")
+    rows_of = score_rows(read_results(folder / "results" / "cartpole27-released"))
+    table = pd.DataFrame(rows_of).set_index("condition")
     assert [row[0] for row in rows] == list(table.index)
     for name, runs, lifetime, published, gap, *_final in rows:
         own = table.loc[name]
@@ -136,11 +141,6 @@ def test_folders_without_records_are_refused(tmp_path: Path) -> None:
         write_results(tmp_path / "twice", tmp_path / "RESULTS.md")
 
 
-def test_markdown_shows_what_it_is_given() -> None:
-    assert markdown(["a", "b"], [["x|y", "1"]]) == "| a | b |\n| :-- | --: |\n| x\\|y | 1 |\n"
-    assert markdown_text("a_b <i>*c*\n[d]") == r"a\_b \<i\>\*c\* \[d\]"
-
-
 ENDINGS = (" sd", " published", " published sd", " difference")
 
 
@@ -148,9 +148,9 @@ def test_small_scores_have_more_places() -> None:
     row = {"condition": "A", "runs": 1} | {
         f"{which}{part}": None for which in ("lifetime", "final") for part in ENDINGS
     }
-    data = {"conditions": [row | {"lifetime": 0.0512, "final": 0.1}], "score": "reward per step"}
     results = read_results(REPOSITORY / "tests")
-    assert "| A | 1 | 0.051 | 0.100 |" in "".join(scores(results, data))
+    table = score_table(results, [row | {"lifetime": 0.0512, "final": 0.1}])
+    assert "| A | 1 | 0.051 | 0.100 |" in to_markdown(table)
 
 
 @pytest.mark.skipif(not (REPOSITORY / "RESULTS.md").exists(), reason="no RESULTS.md; next: repertory results")

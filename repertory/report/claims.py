@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from repertory.analysis.controls import command
 from repertory.errors import UsageError, unknown
@@ -29,14 +27,17 @@ from repertory.paths import existing_folder
 from repertory.profiles import PROFILES
 from repertory.report.claim_quantities import AGAINST_ONE_TO_ONE, Evidence, NotYet, Reference, one_to_one_of
 from repertory.report.claim_tests import CHOICES, KINDS, pair_up
+from repertory.report.escaping import Marked
+from repertory.report.table import BAD, DIM, GOOD, PROSE, TEXT, Column, Row, Table, name_column, records, to_console
 from repertory.sweeps.results import Results, read_results
 from repertory.sweeps.sweep import FILE_NAME, Sweep, default_folder
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"
 UNDECIDED = "not yet decidable"
-MARKS = {REPRODUCED: ("✓", "green"), NOT_REPRODUCED: ("✗", "red"), UNDECIDED: ("?", "dim")}
-"""A symbol and a colour beside the word."""
+MARKS = {REPRODUCED: "✓", NOT_REPRODUCED: "✗", UNDECIDED: "?"}
+"""A symbol beside the word."""
+TONES = {REPRODUCED: GOOD, NOT_REPRODUCED: BAD, UNDECIDED: DIM}
 
 
 @dataclass(frozen=True)
@@ -287,20 +288,26 @@ def claims_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def claims_table(judgements: Sequence[Judgement]) -> Table:
+    """A row per claim, without the profile."""
+    columns = [
+        Column("verdict", _verdict_text, TEXT, tone=lambda row: TONES[row["verdict"]]),
+        name_column("claim", kind=PROSE),
+        name_column("figures", kind=PROSE),
+    ]
+    return Table("claims", columns, records(claims_frame(judgements)))
+
+
+def _verdict_text(row: Row) -> Marked:
+    certainty = f", *{row['certainty']}*" if row["certainty"] else ""
+    return Marked(f"{MARKS[row['verdict']]} {row['verdict']}{certainty}")
+
+
 def print_claims(console: Console, judgements: Sequence[Judgement]) -> None:
     """A table for each profile, a count, and the commands that would decide more."""
     for profile, group in itertools.groupby(judgements, key=lambda judgement: judgement.profile):
-        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 1, 0))
-        table.add_column("verdict", no_wrap=True)
-        table.add_column("claim", ratio=2)
-        table.add_column("figures", ratio=3)
-        for claim, verdict in ((judgement.claim, judgement.verdict) for judgement in group):
-            symbol, colour = MARKS[verdict.state]
-            certainty = f"\n  {verdict.certainty}" if verdict.certainty else ""
-            said = Text(f"{symbol} {verdict.state}{certainty}", style=colour)
-            table.add_row(said, Text(claim.claim), Text(verdict.figures))
         console.print(f"Profile {profile}" if profile else "By simulation, whatever the profile", style="bold")
-        console.print(table)
+        console.print(to_console(claims_table(list(group))))
     states = [judgement.verdict.state for judgement in judgements]
     console.print(", ".join(f"{states.count(state)} {state}" for state in MARKS), style="bold")
     missing = commands(gap for judgement in judgements for gap in judgement.verdict.gaps)

@@ -1,6 +1,6 @@
 """`repertory dashboard`: the report page, served on this machine alone and refreshed while runs go on.
 
-Read-only: it answers GET for the page and its data, writes nothing, and listens on 127.0.0.1.
+Read-only: it answers GET for the page and its content, writes nothing, and listens on 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 from repertory.errors import UsageError, one_line
 from repertory.paths import existing_folder
-from repertory.report.page import render
-from repertory.report.page_data import page_data
+from repertory.report.page import page_content, render
+from repertory.report.sections import all_sections
 from repertory.sweeps.results import read_results
 
 ADDRESS = "127.0.0.1"
@@ -35,7 +35,7 @@ class DashboardServer(ThreadingHTTPServer):
         self._path = path
         self._lock = threading.Lock()
         self._state: Any = None
-        self._data = ""
+        self._content = ""
         try:
             super().__init__((ADDRESS, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -46,19 +46,20 @@ class DashboardServer(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_address[1]}/"
 
     def data(self) -> str:
-        """The page's data as JSON; found anew only when a run has changed."""
+        """The page's content as JSON; found anew only when a run has changed."""
         with self._lock:
             state = _fingerprint(self._path)
             if state != self._state:
                 try:
-                    self._data = json.dumps(page_data(read_results(self._path), with_libraries=False), allow_nan=False)
+                    results = read_results(self._path)
+                    content = page_content(results, all_sections(results, with_slow=False))
+                    self._content = json.dumps(content, allow_nan=False)
                     self._state = state
                 except UsageError as reason:  # a file is being replaced: the next look will find it; or they are gone
-                    if not self._data:
+                    if not self._content:
                         raise
-                    last = json.loads(self._data)
-                    return json.dumps({**last, "problems": [*last["problems"], f"not refreshed: {reason}"]})
-            return self._data
+                    return json.dumps({**json.loads(self._content), "notice": f"not refreshed: {reason}"})
+            return self._content
 
 
 def _fingerprint(path: Path) -> Any:
@@ -94,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(403)  # a page from elsewhere that gave this address another name
         elif path in ("/", "/index.html"):
             page = render(json.loads(self.server.data()), live_every=self.server.refresh)
-            self._answer(page.encode(), "text/html; charset=utf-8")
+            self._answer(page.encode(errors="backslashreplace"), "text/html; charset=utf-8")
         elif path == "/data.json":
             self._answer(self.server.data().encode(), "application/json")
         else:

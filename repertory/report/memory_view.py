@@ -6,9 +6,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from repertory.paper.memory_simulation import GrowingLibrary, memory_figure, memory_table
-from repertory.paths import check_new_folder, staged
-from repertory.report.capacity_view import print_frame
+from repertory.paper.memory_simulation import GrowingLibrary, memory_table
+from repertory.paths import check_new_folder
+from repertory.report.capacity_view import keep, print_frame
+from repertory.report.sections.memory import memory_chart
 
 
 def show_memory(blocks: int | None, runs: int, out: Path, console: Console) -> None:
@@ -21,7 +22,4 @@ def show_memory(blocks: int | None, runs: int, out: Path, console: Console) -> N
         f"mean of {settings.runs} runs",
         soft_wrap=True,
     )
-    with staged(out) as scratch:
-        table.to_csv(scratch / "memory.csv", index=False)
-        memory_figure(scratch / "memory.png", settings)
-    console.print(f"kept in {out / 'memory'}.csv and .png", soft_wrap=True)
+    keep(console, out, "memory", table, memory_chart(settings))

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from repertory.errors import UsageError, unknown
 from repertory.paths import check_new_file, check_new_folder, staged, write_whole
-from repertory.report import paper_figures, results_tables
-from repertory.report.claims import Judgement, judge, read_all_results
-from repertory.report.page_data import page_data
-from repertory.report.tables import markdown_text
+from repertory.report import escaping
+from repertory.report.chart import Chart
+from repertory.report.claims import UNDECIDED, Judgement, claims_table, judge, read_all_results
+from repertory.report.section import Section
+from repertory.report.sections import capacity, development, learning, scores, tasks, time
+from repertory.report.sections.claims import RULE_OF_CERTAINTY, counts
+from repertory.report.sections.overview import sweeps_section
+from repertory.report.table import to_markdown
+from repertory.report.to_matplotlib import shows, write_small
 from repertory.sweeps.results import Results
 
 FIGURES, NOTES = "figures", "notes"
@@ -28,21 +32,16 @@ INTRODUCTION, CLAIMS, CONCLUSION = "introduction", "claims", "conclusion"
 WARNING = (
     "<!-- Made by `repertory results` from the records and the notes beside them: edit those, not this file. -->\n"
 )
-CAPTIONS = {
-    "published": "Our scores (points, with the standard deviation where there are more runs than one) beside the "
-    "published means and standard deviations (bars).",
-    "development": "Score over the lifetime: means over {stretch} blocks. Solid: unadaptive; dashed: adaptive.",
-    "tasks": "Score of each task over the last quarter of the lifetimes.",
-    "capacity": "Tasks per policy by the share of the one-to-one score that may be given up.",
-    "forgetting": "Forgetting ratio by the blocks of other tasks in between: below 0, a task is played worse for them.",
-    "transfer": "Transfer ratio by the blocks of other tasks before: above 0, a task is played better for them.",
-}
-"""Of the figures that the file shows, in this order; each may stand for several, such as `development-dqn`."""
+TABLES = ("conditions", "capacity", "time")
+"""The sections whose tables are shown, in this order."""
+CHARTS = ("published", "development", "tasks", "capacity", "forgetting", "transfer")
+"""The charts that are shown; the first before the tables, the others after them. Each name may stand for several, such
+as `development-dqn`."""
 
 
 @dataclass(frozen=True)
 class SweepPage:
-    """A sweep and all that its section shows."""
+    """A sweep and all that its part of the file shows."""
 
     results: Results
 
@@ -56,23 +55,24 @@ class SweepPage:
         return sum(score is not None for found in conditions.values() for score in (found.lifetime, found.final))
 
     @cached_property
-    def data(self) -> dict[str, Any]:
-        return page_data(self.results, with_libraries=False)
+    def sections(self) -> dict[str, Section]:
+        found = [kind.section(self.results) for kind in (scores, development, tasks, capacity, learning, time)]
+        return {section.name: section for section in found if section is not None}
 
     @cached_property
-    def figures(self) -> dict[str, Any]:
-        """What draws each of the figures that are shown."""
-        found = paper_figures.all_figures(self.data)
+    def charts(self) -> dict[str, Chart]:
+        """By name, each with the caption that it is shown with."""
+        found = [
+            replace(chart, caption=chart.caption or section.intro)
+            for section in self.sections.values()
+            for chart in section.charts
+        ]
         return {
-            name: draw
-            for kind in CAPTIONS
-            for name, draw in found.items()
-            if name == kind or name.startswith(f"{kind}-")
+            chart.name: chart
+            for kind in CHARTS
+            for chart in found
+            if chart.name == kind or chart.name.startswith(f"{kind}-")
         }
-
-    def caption(self, figure: str) -> str:
-        kind = next(kind for kind in CAPTIONS if figure == kind or figure.startswith(f"{kind}-"))
-        return CAPTIONS[kind].format(stretch=self.data["stretch"])
 
 
 def read_pages(root: Path) -> list[SweepPage]:
@@ -98,7 +98,7 @@ def results_text(root: Path, out: Path, pages: Sequence[SweepPage]) -> str:
     figures = Path(os.path.relpath(root / FIGURES, out.parent)).as_posix()
     judgements = judge([page.results for page in pages])
     parts = [WARNING, "# Results\n", *notes.get(INTRODUCTION, [])]
-    parts += ["## All sweeps\n", *results_tables.overview(page.results for page in pages)]
+    parts += ["## All sweeps\n", *_text_and_tables(sweeps_section(page.results for page in pages))]
     for page in pages:
         parts += [f"## {_title(page.results)}\n", *notes.get(page.name, []), *_sweep_parts(page, figures)]
     parts += ["## The paper's claims\n", *notes.get(CLAIMS, []), *_claims_parts(judgements, root)]
@@ -126,46 +126,70 @@ def _title(results: Results) -> str:
     scale = "" if sweep.scale == 1 else f", scale {sweep.scale:g}"
     blocks = "" if sweep.n_blocks == data.blocks else f", {sweep.n_blocks} blocks"
     seed = "" if sweep.seed == 0 else f", seed {sweep.seed}"
-    return f"{markdown_text(data.title)} (`{sweep.experiment}`, profile `{sweep.profile}`{scale}{blocks}{seed})"
+    return f"{escaping.to_markdown(data.title)} (`{sweep.experiment}`, profile `{sweep.profile}`{scale}{blocks}{seed})"
 
 
 def _sweep_parts(page: SweepPage, figures: str) -> Iterator[str]:
-    shown = list(page.figures)
-    if "published" in shown:
-        shown.remove("published")
-        yield _image(page, "published", figures)
-    yield from results_tables.scores(page.results, page.data)
-    yield from results_tables.capacity(page.data)
-    yield from results_tables.time(page.data)
-    for name in shown:
-        yield _image(page, name, figures)
+    images = {chart.name: _image(page, chart, figures) for chart in page.charts.values()}
+    yield from [images.pop(CHARTS[0])] if CHARTS[0] in images else []
+    for name in TABLES:
+        if name in page.sections and page.sections[name].tables:
+            section = page.sections[name]
+            yield f"### {section.title}\n"
+            yield from _text_and_tables(section)
+    yield from images.values()
 
 
-def _image(page: SweepPage, name: str, figures: str) -> str:
-    caption = page.caption(name)
-    return f"![{page.name}, {name}]({figures}/{page.name}/{name}.png)\n\n*{caption}*\n"
+def _text_and_tables(section: Section) -> Iterator[str]:
+    yield f"{section.intro}\n"
+    yield from map(to_markdown, section.tables)
+
+
+def _image(page: SweepPage, chart: Chart, figures: str) -> str:
+    return f"![{page.name}, {chart.name}]({figures}/{page.name}/{chart.name}.png)\n\n*{chart.caption}*\n"
 
 
 def _claims_parts(judgements: Sequence[Judgement], root: Path) -> Iterator[str]:
-    yield results_tables.RULE_OF_CERTAINTY
+    yield f"{RULE_OF_CERTAINTY}\n"
     for profile in dict.fromkeys(judgement.profile for judgement in judgements):
         yield f"### Profile `{profile}`\n" if profile else "### By simulation, whatever the profile\n"
         own = [judgement for judgement in judgements if judgement.profile == profile]
-        yield from results_tables.claims(own, root)
+        yield from _profile_parts(own, root)
+
+
+def _profile_parts(judgements: Sequence[Judgement], root: Path) -> Iterator[str]:
+    """What is decided as a table, what is not as a list of what it lacks."""
+    yield ", ".join(counts(judgements)) + ".\n"
+    decided = [judgement for judgement in judgements if judgement.verdict.state != UNDECIDED]
+    if decided:
+        yield to_markdown(claims_table(decided))
+    undecided = [judgement for judgement in judgements if judgement.verdict.state == UNDECIDED]
+    if undecided:
+        yield f"<details><summary>{len(undecided)} {UNDECIDED}</summary>\n"
+        yield "`repertory claims` prints the commands that would decide them.\n"
+        yield "".join(f"- {escaping.to_markdown(j.claim.claim)} *{_lacks(j, root)}*\n" for j in undecided)
+        yield "</details>\n"
+
+
+def _lacks(judgement: Judgement, root: Path) -> str:
+    """What would decide a claim; without the place that the records happen to be in."""
+    return escaping.to_markdown(judgement.verdict.figures.replace(f"{root}{os.sep}", ""))
 
 
 def write_results(root: Path, out: Path, pages: Sequence[SweepPage] | None = None) -> list[Path]:
-    """Write the figures, then the file; returns all that was written."""
+    """Write the figures, but for those that are there already, then the file; returns all that it shows."""
     check_new_file(out)
     pages = read_pages(root) if pages is None else pages
     check_new_folder(root / FIGURES, "folder")
     text = results_text(root, out, pages)
-    written = []
+    shown = []
     with staged(root / FIGURES, called="folder") as scratch:
         for page in pages:
             (scratch / page.name).mkdir()
-            for name, draw in page.figures.items():
-                paper_figures.write_small(draw(), scratch / page.name / f"{name}.png")
-                written.append(root / FIGURES / page.name / f"{name}.png")
+            for chart in page.charts.values():
+                file = root / FIGURES / page.name / f"{chart.name}.png"
+                if not shows(file, chart):
+                    write_small(chart, scratch / page.name / file.name)
+                shown.append(file)
     write_whole(out, text.encode(errors="backslashreplace"))
-    return [*written, out]
+    return [*shown, out]

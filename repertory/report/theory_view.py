@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from rich.console import Console
@@ -15,10 +14,8 @@ from repertory.paper.polynomials import EXAMPLE_1, polynomial_capacity
 from repertory.paper.walks import WalkCapacity, walk_capacities
 from repertory.paths import check_new_folder
 from repertory.report.capacity_view import keep, print_frame
+from repertory.report.chart import BARS, DASH, GREY, Axis, Mark, Series, single
 from repertory.report.style import COLOURS
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 
 EXAMPLES = ("polynomials", "walks")
 
@@ -42,15 +39,15 @@ def show_polynomials(epsilon: float, out: Path, console: Console) -> None:
     slopes = ", ".join(f"{slope:.4g} s" for slope in found.slopes)
     enough = f"{found.n_policies} policies ({slopes}) are enough for {len(EXAMPLE_1)} tasks"
     console.print(f"{enough}: a capacity of {found.capacity:g}", soft_wrap=True)
-    figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
     s = np.linspace(0, 1, 200)
-    for index, task in enumerate(EXAMPLE_1):
-        values = np.polynomial.polynomial.polyval(s, task)
-        axes.plot(s, values, color=COLOURS[index], linewidth=2, label=f"task f{index + 1}")
-    for slope in found.slopes:
-        axes.plot(s, slope * s, color="#777777", linestyle="--", linewidth=1.2, label=f"policy {slope:.3g} s")
-    _finish(axes, "s", "output", f"Example 1: {found.n_policies} lines within {epsilon:g} of four polynomials")
-    keep(console, out, "theoretical-polynomials", table, figure)
+    marks: list[Mark] = [
+        Series(f"task f{index + 1}", s, np.polynomial.polynomial.polyval(s, task), COLOURS[index])
+        for index, task in enumerate(EXAMPLE_1)
+    ]
+    marks += [Series(f"policy {k:.3g} s", s, k * s, GREY, dash=DASH, width=1.2) for k in found.slopes]
+    title = f"Example 1: {found.n_policies} lines within {epsilon:g} of four polynomials"
+    chart = single("polynomials", marks, Axis("s"), Axis("output"), title=title, legend="inside")
+    keep(console, out, "theoretical-polynomials", table, chart)
 
 
 def show_walks(epsilon: float, out: Path, console: Console) -> None:
@@ -67,17 +64,14 @@ def show_walks(epsilon: float, out: Path, console: Console) -> None:
         "the paper bounds the capacity by 1 and 3 for all of them.",
         soft_wrap=True,
     )
-    figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
-    names = [found.memory for found in classes[:3]]
-    for index, label in enumerate(("rewards as printed", "transitions as printed")):
-        heights = [found.capacity or 0 for found in classes[3 * index : 3 * index + 3]]
-        axes.bar(np.arange(3) + 0.4 * index - 0.2, heights, width=0.36, color=COLOURS[index], label=label)
-        for place, height in enumerate(heights):
-            if not height:
-                axes.text(place + 0.4 * index - 0.2, 0.03, "none", ha="center", fontsize=8)
-    axes.set_xticks(range(3), [f"state and {name}" if name != "nothing" else "state only" for name in names])
-    _finish(axes, "what a policy acts on", "tasks per policy", f"Example 2: capacity at epsilon {epsilon:g}")
-    keep(console, out, "theoretical-walks", table, figure)
+    labels = ["state only" if found.memory == "nothing" else f"state and {found.memory}" for found in classes[:3]]
+    marks: list[Mark] = [
+        Series(label, [0, 1, 2], [found.capacity or 0 for found in classes[start : start + 3]], COLOURS[index], BARS)
+        for index, (start, label) in enumerate(((0, "rewards as printed"), (3, "transitions as printed")))
+    ]
+    axes = Axis("what a policy acts on", labels), Axis("tasks per policy (none: no bar)", low=0)
+    chart = single("walks", marks, *axes, title=f"Example 2: capacity at epsilon {epsilon:g}", legend="inside")
+    keep(console, out, "theoretical-walks", table, chart)
 
 
 def _walk_row(found: WalkCapacity) -> dict[str, Any]:
@@ -88,12 +82,3 @@ def _walk_row(found: WalkCapacity) -> dict[str, Any]:
         "C": "none" if found.capacity is None else f"{found.capacity:g}",
         "possible from epsilon": found.smallest_epsilon,
     }
-
-
-def _finish(axes: Any, x: str, y: str, title: str) -> None:
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.set_title(title, fontsize=10)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(framealpha=0.9, edgecolor="none")

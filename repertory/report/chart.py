@@ -1,0 +1,146 @@
+"""One description of a chart, made once, whatever draws it: `to_plotly` for the page, `to_matplotlib` for files.
+
+A chart is a grid of panels; a panel has two axes and marks: series of points, bands, rules and heatmaps. All text in it
+may come from anywhere; whoever draws it shows it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from repertory.errors import one_line
+
+Values: TypeAlias = "Sequence[Any] | NDArray[Any]"
+LINE, POINTS, BOTH, STEPS, BARS = "line", "points", "both", "steps", "bars"
+"""Kinds of series; `both` is points with a line through them, and a step holds from its point to the next."""
+SOLID, DASH, DOT, DASHDOT = "solid", "dash", "dot", "dashdot"
+GREY = "#8a8f98"
+"""For what is only there to compare with: seen on a light page and on a dark one."""
+LONGEST_LABEL = 60
+"""Characters."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line or points, with error bars if their errors are given. NaN leaves a gap."""
+
+    name: str
+    x: Values
+    y: Values
+    colour: str
+    kind: str = LINE
+    dash: str = SOLID
+    width: float = 1.8
+    marker: str = "circle"
+    """circle, square, diamond, up, down, cross, x, star, or dash: a short line."""
+    size: float = 6
+    opacity: float = 1.0
+    error: Values | None = None
+    hover: Sequence[str] | None = None
+    """What is said of each point where a pointer can ask; the numbers if not given."""
+    in_legend: bool = True
+
+
+@dataclass(frozen=True)
+class Band:
+    """The space between two lines; it comes and goes with the series of the same name."""
+
+    name: str
+    x: Values
+    low: Values
+    high: Values
+    colour: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A straight line across the panel."""
+
+    at: float
+    is_vertical: bool = False
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """A cell for each value, rows from top to bottom; NaN leaves it blank."""
+
+    values: Values
+    label: str
+    """Of the colours."""
+    colours: str = "cividis"
+    is_reversed: bool = False
+    low: float | None = None
+    high: float | None = None
+    text: Sequence[Sequence[str]] | None = None
+    """In each cell."""
+    hover: Sequence[Sequence[str]] | None = None
+
+
+Mark: TypeAlias = "Series | Band | Rule | Heatmap"
+
+
+@dataclass(frozen=True)
+class Axis:
+    title: str = ""
+    labels: Sequence[str] | None = None
+    """At 0, 1, 2 ..., where places have names."""
+    ticks: Mapping[float, str] | None = None
+    """Or at any places."""
+    low: float | None = None
+    high: float | None = None
+    is_logarithmic: bool = False
+    slant: float = 0
+    """Degrees by which labels are turned."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    marks: Sequence[Mark]
+    x: Axis = field(default_factory=Axis)
+    y: Axis = field(default_factory=Axis)
+    title: str = ""
+
+    @property
+    def heatmap(self) -> Heatmap | None:
+        return next((mark for mark in self.marks if isinstance(mark, Heatmap)), None)
+
+
+@dataclass(frozen=True)
+class Chart:
+    name: str
+    """Of its files, and of its place on the page."""
+    rows: Sequence[Sequence[Panel]]
+    """Panels of one row have the same range of y if they are more than one, those of a column the same range of x."""
+    title: str = ""
+    caption: str = ""
+    label: str = ""
+    """Where one of several is chosen."""
+    legend: str = "right"
+    """right, below or inside."""
+    size: tuple[float, float] = (7, 4.4)
+    """In inches."""
+
+    @property
+    def panels(self) -> list[Panel]:
+        return [panel for row in self.rows for panel in row]
+
+
+def single(name: str, marks: Sequence[Mark], x: Axis, y: Axis, **options: Any) -> Chart:
+    """A chart of one panel."""
+    return Chart(name, [[Panel(marks, x, y)]], **options)
+
+
+def short(text: str) -> str:
+    """One line of a label that fits, of text that may be anything."""
+    line = one_line(text)
+    return line if len(line) <= LONGEST_LABEL else f"{line[: LONGEST_LABEL - 3]}..."
+
+
+def tick_places(axis: Axis) -> dict[float, str] | None:
+    if axis.labels is not None:
+        return {float(place): text for place, text in enumerate(axis.labels) if text}
+    return None if axis.ticks is None else dict(axis.ticks)

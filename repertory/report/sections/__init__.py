@@ -1,0 +1,55 @@
+"""The sections of a report, one subject each: `section(results)` gives what there is to say, or None.
+
+A new one is a file here and its name in `SECTIONS`; page, files and dashboard show it from then on.
+"""
+
+from __future__ import annotations
+
+from repertory.report.section import Section
+from repertory.report.sections import (
+    assignment,
+    capacity,
+    claims,
+    development,
+    final,
+    learning,
+    libraries,
+    memory,
+    pictures,
+    problems,
+    progress,
+    scores,
+    settings,
+    significance,
+    tasks,
+    time,
+)
+from repertory.sweeps.results import Results
+
+SECTIONS = (
+    scores,
+    development,
+    final,
+    assignment,
+    tasks,
+    learning,
+    capacity,
+    significance,
+    libraries,
+    time,
+    memory,
+    claims,
+    pictures,
+    progress,
+    problems,
+    settings,
+)
+"""In the order of the page."""
+SLOW = (libraries, memory, claims, pictures)
+"""Those that look into libraries or play: not for a page that is made again every few seconds."""
+
+
+def all_sections(results: Results, with_slow: bool = True) -> list[Section]:
+    """What there is to say of some runs."""
+    found = [kind.section(results) for kind in SECTIONS if with_slow or kind not in SLOW]
+    return [section for section in found if section is not None]

@@ -1,0 +1,78 @@
+"""Who plays what: specialisation as it forms over a lifetime."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from repertory.core.tally import plays_by_task
+from repertory.report.chart import Axis, Chart, Heatmap, single
+from repertory.report.domains import by_domain
+from repertory.report.section import Section, file_name
+from repertory.report.sections.curve_styles import is_adaptive
+from repertory.sweeps.results import Results, Run
+
+POINTS = 15
+"""Stretches of a lifetime."""
+NUMBERED_TASKS = 40
+"""Up to which cells have numbers, and tasks labels each."""
+NOT_TOO_MANY = 9
+"""Policies of the map that is shown first."""
+
+
+def section(results: Results) -> Section | None:
+    """A map for the first run of each condition that adapts."""
+    shown = [
+        runs[0]
+        for part in by_domain(results)
+        for runs in part.results.by_condition.values()
+        if runs[0].settings["policies"] > 1 and is_adaptive(runs[0])
+    ]
+    charts: list[Chart] = []
+    for run in shown:
+        charts.append(_chart(run, file_name("assignment", run.condition, [chart.name for chart in charts])))
+    if not charts:
+        return None
+    sizes = [run.settings["policies"] for run in shown]
+    fitting = [size for size in sizes if size <= NOT_TOO_MANY]
+    intro = (
+        "Each task's favourite policy (number) and its share of the task's episodes (colour): specialisation forming. "
+        "Blank: not met."
+    )
+    first = sizes.index(max(fitting)) if fitting else 0
+    return Section("assignment", "Who plays what", intro, charts=charts, first_choice=first)
+
+
+def _chart(run: Run, name: str) -> Chart:
+    tasks = run.settings["task_names"]
+    stretch = max(1, math.ceil(len(run.blocks) / POINTS))
+    favourites, shares, ends = [], [], []
+    for first in range(0, len(run.blocks), stretch):
+        plays = plays_by_task(run.blocks.iloc[first : first + stretch], len(tasks)).astype(float)
+        totals = plays.sum(axis=1)
+        favourites.append(plays.argmax(axis=1))
+        shares.append(np.where(totals > 0, plays.max(axis=1) / np.maximum(totals, 1), np.nan))
+        ends.append(f"{run.blocks['steps'].iloc[: first + stretch].sum() / 1e6:.3g}")
+    favourite, share = np.array(favourites).T, np.array(shares).T
+    is_met = np.isfinite(share)
+    text = [[str(p) if met else "" for p, met in zip(*row, strict=True)] for row in zip(favourite, is_met, strict=True)]
+    hover = [
+        [
+            f"{task}\npolicy {policy}, {part:.0%} of episodes" if part == part else "not met"
+            for policy, part in zip(*rows, strict=True)
+        ]
+        for task, *rows in zip(tasks, favourite, share, strict=True)
+    ]
+    few = len(tasks) <= NUMBERED_TASKS
+    heatmap = Heatmap(share, "share of the task's episodes", low=0, high=1, text=text if few else None, hover=hover)
+    y_axis = Axis("task", [str(task) if few or task % 10 == 0 else "" for task in range(len(tasks))])
+    return single(
+        name,
+        [heatmap],
+        Axis("steps lived (millions), end of stretch", ends),
+        y_axis,
+        title=f"{run.condition}, run {run.number}: favourite policy of each task",
+        label=f"{run.condition}, run {run.number}",
+        size=(8, max(3.0, min(14.0, 0.24 * len(tasks) + 1.2))),
+    )

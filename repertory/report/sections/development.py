@@ -1,0 +1,56 @@
+"""Scores over the lifetime."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from repertory.core.metrics import STRETCH, development
+from repertory.report.chart import Axis, Band, Chart, Mark, Series, single
+from repertory.report.domains import Part, by_domain
+from repertory.report.section import Section, file_name
+from repertory.report.sections.curve_styles import styles
+from repertory.sweeps.results import Results, Run
+
+
+def section(results: Results) -> Section | None:
+    stretch = stretch_of(results)
+    charts: list[Chart] = []
+    for part in by_domain(results):
+        for learner, conditions in by_learner(part).items():
+            name = file_name("development", learner, [chart.name for chart in charts])
+            charts.append(_chart(name, learner, conditions, stretch))
+    if not charts:
+        return None
+    intro = f"Score over the lifetime: means over {stretch} blocks. Solid: unadaptive; dashed: adaptive."
+    several = any(len(runs) > 1 for runs in results.by_condition.values())
+    note = ("The band is the standard error over runs. " if several else "") + "A click on a name hides its curve."
+    return Section("development", "Development", intro, [note], charts=charts)
+
+
+def by_learner(part: Part) -> dict[str, dict[str, list[Run]]]:
+    """The conditions of each learner of a domain, and their finished runs."""
+    found: dict[str, dict[str, list[Run]]] = {}
+    for name, runs in part.results.by_condition.items():
+        found.setdefault(part.named(runs[0].settings["learner"]["name"]), {})[name] = runs
+    return found
+
+
+def stretch_of(results: Results) -> int:
+    """Blocks in a point of the curves: the paper's 25, or a tenth of lifetimes that are shorter."""
+    shortest = min((len(run.blocks) for runs in results.by_condition.values() for run in runs), default=1)
+    return max(1, min(STRETCH, shortest // 10))
+
+
+def _chart(name: str, learner: str, conditions: dict[str, list[Run]], stretch: int) -> Chart:
+    bands: list[Mark] = []
+    lines: list[Mark] = []
+    firsts = [runs[0] for runs in conditions.values()]
+    for (condition, runs), style in zip(conditions.items(), styles(firsts), strict=True):
+        curve = development([run.blocks for run in runs], runs[0].score_kind, stretch)
+        x = curve.steps / 1e6
+        if np.isfinite(curve.error).all():
+            bands.append(Band(condition, x, curve.mean - curve.error, curve.mean + curve.error, style["colour"]))
+        lines.append(Series(condition, x, curve.mean, **style))
+    title = f"{learner.upper()}: means over {stretch} blocks"
+    x_axis = Axis("steps lived (millions)", low=0)
+    return single(name, [*bands, *lines], x_axis, Axis(firsts[0].score_kind), title=title, size=(8, 4.4))

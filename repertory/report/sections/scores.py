@@ -1,0 +1,208 @@
+"""Lifetime and final scores of each condition, beside the published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from repertory.report.chart import POINTS, Axis, Chart, Mark, Panel, Series
+from repertory.report.domains import Part, by_domain
+from repertory.report.escaping import Marked
+from repertory.report.section import Section
+from repertory.report.sections.curve_styles import is_adaptive
+from repertory.report.style import COLOURS
+from repertory.report.table import STRONG, Column, Row, Table, name_column
+from repertory.sweeps.results import Results
+
+WHICH = ("lifetime", "final")
+FAR = 2.0
+"""Published standard deviations from which on a difference is marked."""
+BAR, MEAN = "#a4a9b2", "#6b717c"
+
+
+def section(results: Results) -> Section | None:
+    rows = score_rows(results)
+    if not rows:
+        return None
+    several = len({row["domain"] for row in rows}) > 1
+    score = "each domain's own" if several else shared_score(results)
+    intro = Marked(
+        f"Score: {score}; mean ± standard deviation over runs. *lifetime* is over all blocks, *final* over the "
+        f"{final_of(results)}.{_closeness(rows)}"
+    )
+    return Section("conditions", "Scores", intro, tables=[score_table(results, rows)], charts=published_charts(results))
+
+
+def shared_score(results: Results) -> str:
+    """How blocks are scored, if all runs are scored alike."""
+    kinds = {run.score_kind for run in results.runs}
+    return kinds.pop() if len(kinds) == 1 else "score"
+
+
+def final_of(results: Results) -> str:
+    return "last 10 blocks" if results.experiment is None else results.experiment.final
+
+
+def score_rows(results: Results) -> list[dict[str, Any]]:
+    """A row per condition: ours, published, and their difference in published standard deviations."""
+    return [row for part in by_domain(results) for row in part_rows(part)]
+
+
+def part_rows(part: Part) -> list[dict[str, Any]]:
+    """Those of one domain."""
+    rows, results = [], part.results
+    for name, runs in results.by_condition.items():
+        paper = results.published(name)
+        row: dict[str, Any] = {
+            "condition": name,
+            "domain": part.domain,
+            "learner": part.named(runs[0].settings["learner"]["name"]),
+            "policies": runs[0].settings["policies"],
+            "adaptive": is_adaptive(runs[0]),
+            "runs": len(runs),
+            "steps": int(sum(run.blocks["steps"].sum() for run in runs)),
+        }
+        for which in WHICH:
+            scores = results.scores(name, which)
+            published = getattr(paper, which, None)
+            row[which] = float(scores.mean())
+            row[f"{which} sd"] = float(scores.std(ddof=1)) if len(scores) > 1 else None
+            row[f"{which} published"] = None if published is None else published.mean
+            row[f"{which} published sd"] = None if published is None else published.deviation
+            row[f"{which} difference"] = None
+            if published is not None and published.deviation:
+                row[f"{which} difference"] = (row[which] - published.mean) / published.deviation
+        rows.append(row)
+    return rows
+
+
+# ------------------------------------------------------------------------------------------------------------ table
+
+
+def score_table(results: Results, rows: Sequence[Row]) -> Table:
+    digits = 1 if max(abs(row["lifetime"]) for row in rows) >= 5 else 3
+    columns = [name_column("condition"), Column("runs (paper)", lambda row: runs_text([row], results))]
+    for which in WHICH:
+        columns += _columns(which, digits)
+    return Table("conditions", columns, rows)
+
+
+def _columns(which: str, digits: int) -> list[Column]:
+    return [
+        Column(which, lambda row: _spread(row[which], row[f"{which} sd"], digits)),
+        Column("published", lambda row: _spread(row[f"{which} published"], row[f"{which} published sd"], digits)),
+        Column(
+            "in SD",
+            lambda row: _gap(row[f"{which} difference"]),
+            tone=lambda row: STRONG if abs(row[f"{which} difference"] or 0) > FAR else "",
+        ),
+    ]
+
+
+def runs_text(rows: Sequence[Row], results: Results) -> str:
+    counts = sorted({row["runs"] for row in rows})
+    paper = f" ({results.experiment.runs})" if results.experiment is not None else ""
+    return "-".join(str(count) for count in sorted({counts[0], counts[-1]})) + paper
+
+
+def closeness(rows: Sequence[Row], which: str) -> str:
+    compared = [row[f"{which} difference"] for row in rows if row[f"{which} difference"] is not None]
+    return f"{sum(abs(gap) <= FAR for gap in compared)} of {len(compared)}" if compared else ""
+
+
+def _closeness(rows: Sequence[Row]) -> str:
+    told = [f"{close} {which} scores" for which in WHICH if (close := closeness(rows, which))]
+    if not told:
+        return ""
+    return (
+        f" *in SD* is the difference in published standard deviations, bold beyond {FAR:g}: {' and '.join(told)} lie "
+        "within."
+    )
+
+
+def _spread(mean: float | None, deviation: float | None, digits: int) -> str:
+    if mean is None:
+        return ""
+    return f"{mean:.{digits}f}" + ("" if deviation is None else f" ± {deviation:.{digits}f}")
+
+
+def _gap(difference: float | None) -> str:
+    return "" if difference is None else f"{difference:+.1f}".replace("-0.0", "+0.0")
+
+
+# ------------------------------------------------------------------------------------------------------------ chart
+
+
+def published_charts(results: Results) -> list[Chart]:
+    """Our lifetime and final scores beside the published ones: a column for each learner. None if none is published."""
+    rows = score_rows(results)
+    shown = [which for which in WHICH if any(row[f"{which} published"] is not None for row in rows)]
+    compared = [row for row in rows if any(row[f"{which} published"] is not None for which in shown)]
+    learners = list(dict.fromkeys(row["learner"] for row in compared))
+    if "lifetime" not in shown:
+        return []
+    score = shared_score(results)
+    grid = [
+        [
+            _panel([row for row in rows if row["learner"] == learner], which, score if learner == learners[0] else "")
+            for learner in learners
+        ]
+        for which in shown
+    ]
+    grid[0] = [
+        Panel(panel.marks, panel.x, panel.y, learner.upper()) for panel, learner in zip(grid[0], learners, strict=True)
+    ]
+    caption = (
+        "Our scores (points, with the standard deviation where there are more runs than one) beside the published "
+        "means and standard deviations (bars)."
+    )
+    size = (1.2 + 4.4 * len(learners), 0.9 + 2.9 * len(shown))
+    return [Chart("published", grid, caption=caption, legend="below", size=size)]
+
+
+def _panel(rows: Sequence[Row], which: str, score: str) -> Panel:
+    """By number of policies, unadaptive left of adaptive; by condition where that does not tell them apart."""
+    sizes = sorted({row["policies"] for row in rows})
+    by_size = len({(row["policies"], row["adaptive"]) for row in rows}) == len(rows)
+    places = []
+    for index, row in enumerate(rows):
+        is_alone = sum(other["policies"] == row["policies"] for other in rows) == 1
+        shift = 0 if is_alone else 0.17 if row["adaptive"] else -0.17
+        places.append(sizes.index(row["policies"]) + shift if by_size else float(index))
+    marks: list[Mark] = [*_published_marks(rows, which, places), *_own_marks(rows, which, places)]
+    is_positive = all(min(row[which], row[f"{which} published"] or 0) >= 0 for row in rows)
+    labels = [str(size) for size in sizes] if by_size else [row["condition"] for row in rows]
+    x = Axis("policies" if by_size else "", labels, slant=0 if by_size else 45)
+    # Deviations reach below what scores can.
+    return Panel(marks, x, Axis(f"{which} {score}" if score else "", low=0 if is_positive else None))
+
+
+def _published_marks(rows: Sequence[Row], which: str, places: Sequence[float]) -> list[Mark]:
+    known = [(place, row) for place, row in zip(places, rows, strict=True) if row[f"{which} published"] is not None]
+    means = np.array([row[f"{which} published"] for _place, row in known], float)
+    deviations = np.array([row[f"{which} published sd"] or 0.0 for _place, row in known], float)
+    marks: list[Mark] = []
+    for factor, width, name in ((2, 3, "published ± 2 SD"), (1, 9, "published ± SD")):
+        x = [value for place, _row in known for value in (place, place, np.nan)]
+        ends = np.stack([means - factor * deviations, means + factor * deviations, np.full(len(known), np.nan)], axis=1)
+        marks.append(Series(name, x, ends.ravel(), BAR, width=width, hover=[""] * len(x)))
+    hover = [
+        f"{row['condition']}, published: {_spread(row[f'{which} published'], row[f'{which} published sd'], 3)}"
+        for _place, row in known
+    ]
+    x = [place for place, _row in known]
+    return [*marks, Series("published mean", x, means, MEAN, POINTS, marker="dash", size=10, hover=hover)]
+
+
+def _own_marks(rows: Sequence[Row], which: str, places: Sequence[float]) -> list[Mark]:
+    marks: list[Mark] = []
+    for adaptive, name, marker in ((False, "ours, unadaptive", "circle"), (True, "ours, adaptive", "diamond")):
+        own = [(place, row) for place, row in zip(places, rows, strict=True) if row["adaptive"] == adaptive]
+        if own:
+            hover = [f"{row['condition']}: {_spread(row[which], row[f'{which} sd'], 3)}" for _place, row in own]
+            x, y = [place for place, _row in own], [row[which] for _place, row in own]
+            error = [row[f"{which} sd"] or 0.0 for _place, row in own]
+            marks.append(Series(name, x, y, COLOURS[adaptive], POINTS, marker=marker, error=error, hover=hover))
+    return marks

@@ -1,0 +1,181 @@
+"""One table, and what it becomes: HTML for the page, Markdown for RESULTS.md, CSV, LaTeX, and text on the console.
+
+A table has raw rows, which CSV keeps whole and to the last digit, and columns, which say what is shown of them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich import table as rich_table
+from rich.text import Text
+
+from repertory.report import escaping
+
+Row = Mapping[str, Any]
+TEXT, PROSE, NUMBER, SHARE = "text", "prose", "number", "share"
+"""Kinds of column: a name, sentences that may be broken into lines, numbers, and how much of a whole is done."""
+STRONG, GOOD, BAD, DIM = "strong", "good", "bad", "dim"
+"""Tones of a cell."""
+CONSOLE_STYLES = {STRONG: "bold", GOOD: "green", BAD: "red", DIM: "dim"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is shown of each row."""
+
+    title: str
+    show: Callable[[Row], str]
+    """The text of a cell; empty where there is nothing to say."""
+    kind: str = NUMBER
+    tone: Callable[[Row], str] = lambda row: ""
+
+
+def column(title: str, key: str | None = None, digits: int = 4, kind: str = NUMBER) -> Column:
+    """A single value, under its own name if no other is given."""
+    source = title if key is None else key
+    return Column(title, lambda row: number(row.get(source), digits), kind)
+
+
+def name_column(title: str, key: str | None = None, kind: str = TEXT) -> Column:
+    return column(title, key, kind=kind)
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """Any value in a few digits; nothing for none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool) or type(value).__name__ == "bool":  # NumPy's own as well
+        return "yes" if value else "no"
+    return f"{value:.{digits}g}" if isinstance(value, float) else value if isinstance(value, str) else str(value)
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    """Of its files."""
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+
+    def shown(self) -> tuple[list[Column], list[list[str]]]:
+        """Columns and cells, without the columns in which no row has anything to say."""
+        cells = [[column.show(row) for column in self.columns] for row in self.rows]
+        kept = [index for index in range(len(self.columns)) if any(line[index] for line in cells) or not cells]
+        return [self.columns[index] for index in kept], [[line[index] for index in kept] for line in cells]
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame, None where they have nothing."""
+    names = [str(name) for name in frame.columns]
+    known = frame.astype(object).where(frame.notna(), None)
+    return [dict(zip(names, row, strict=True)) for row in known.itertuples(index=False)]
+
+
+def from_frame(name: str, frame: pd.DataFrame) -> Table:
+    """Every column of a frame as it is, numbers to four places."""
+    kinds = [NUMBER if pd.api.types.is_numeric_dtype(frame[name]) else TEXT for name in frame.columns]
+    columns = [column(str(name), kind=kind) for name, kind in zip(frame.columns, kinds, strict=True)]
+    return Table(name, columns, records(frame))
+
+
+# -------------------------------------------------------------------------------------------------- what it becomes
+
+
+def to_html(table: Table) -> str:
+    columns, lines = table.shown()
+    head = "".join(f'<th class="{column.kind}">{escaping.to_html(column.title)}</th>' for column in columns)
+    body = []
+    for row, line in zip(table.rows, lines, strict=True):
+        cells = (
+            f'<td class="{column.kind} {column.tone(row)}">{_html_cell(column, cell)}</td>'
+            for column, cell in zip(columns, line, strict=True)
+        )
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    rows = "\n".join(body)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table></div>'
+
+
+def _html_cell(column: Column, cell: str) -> str:
+    if column.kind == SHARE and cell:
+        return f'<progress max="100" value="{cell.rstrip("%")}">{cell}</progress>'
+    return escaping.to_html(cell)
+
+
+def to_markdown(table: Table) -> str:
+    columns, lines = table.shown()
+    rules = [":--" if column.kind in (TEXT, PROSE) else "--:" for column in columns]
+    body = []
+    for row, line in zip(table.rows, lines, strict=True):
+        cells = [escaping.to_markdown(cell) for cell in line]
+        body.append([_strong(c, row, cell, "**{}**") for c, cell in zip(columns, cells, strict=True)])
+    text = [[escaping.to_markdown(column.title) for column in columns], rules, *body]
+    return "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in text)
+
+
+def to_latex(table: Table) -> str:
+    """A tabular with a header line."""
+    columns, lines = table.shown()
+    body = []
+    for row, line in zip(table.rows, lines, strict=True):
+        cells = [escaping.to_latex(cell) for cell in line]
+        body.append(" & ".join(_strong(c, row, cell, r"\textbf{{{}}}") for c, cell in zip(columns, cells, strict=True)))
+    text = [
+        r"\begin{tabular}{" + "".join("l" if column.kind in (TEXT, PROSE) else "r" for column in columns) + "}",
+        " & ".join(escaping.to_latex(column.title) for column in columns) + r" \\ \hline",
+        *(rf"{line} \\" for line in body),
+        r"\end{tabular}",
+    ]
+    return "\n".join(text) + "\n"
+
+
+def _strong(column: Column, row: Row, cell: str, form: str) -> str:
+    return form.format(cell) if cell and column.tone(row) == STRONG else cell
+
+
+def to_csv(table: Table) -> str:
+    """The raw rows."""
+    names = list(dict.fromkeys(name for row in table.rows for name in row))
+    content = io.StringIO()
+    writer = csv.DictWriter(content, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: "" if _is_nan(value) else value for name, value in row.items()} for row in table.rows)
+    return content.getvalue()
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def to_console(table: Table) -> rich_table.Table:
+    columns, lines = table.shown()
+    has_prose = any(column.kind == PROSE for column in columns)
+    made = rich_table.Table(
+        box=None, header_style="bold", pad_edge=False, padding=(0, 2, 1, 0) if has_prose else (0, 1)
+    )
+    for column in columns:
+        is_text = column.kind in (TEXT, PROSE)
+        ratio = 1 if column.kind == PROSE else None
+        made.add_column(
+            Text(column.title), justify="left" if is_text else "right", ratio=ratio, no_wrap=has_prose and ratio is None
+        )
+    for row, line in zip(table.rows, lines, strict=True):
+        cells = [
+            Text(escaping.to_console(cell), style=CONSOLE_STYLES.get(column.tone(row), ""))
+            for column, cell in zip(columns, line, strict=True)
+        ]
+        made.add_row(*cells)
+    return made
+
+
+def write_table(table: Table, folder: Path, name: str) -> None:
+    """NAME.csv and NAME.tex; a table without rows is written as such."""
+    # A name in it may be any file's, and need not be text.
+    for ending, text in (("csv", to_csv(table)), ("tex", to_latex(table))):
+        (folder / f"{name}.{ending}").write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -1,0 +1,224 @@
+"""A chart as a matplotlib figure: for SVG and PNG files."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image, PngImagePlugin
+
+from repertory.report.chart import (
+    BARS,
+    BOTH,
+    POINTS,
+    STEPS,
+    Axis,
+    Band,
+    Chart,
+    Heatmap,
+    Panel,
+    Rule,
+    Series,
+    short,
+    tick_places,
+)
+from repertory.report.plain_values import plain
+
+MARKERS = {
+    "circle": "o",
+    "square": "s",
+    "diamond": "D",
+    "up": "^",
+    "down": "v",
+    "cross": "P",
+    "x": "X",
+    "star": "*",
+    "dash": "_",
+}
+DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+DPI, SMALL_DPI, SMALL_COLOURS = 150, 110, 128
+BLANK = "#e6e6e6"
+DIGEST = "repertory-chart"
+"""The entry of a PNG file that says which chart it shows."""
+DETERMINISTIC: Any = {"svg.hashsalt": "repertory"}
+
+
+def to_matplotlib(chart: Chart) -> Figure:
+    figure = Figure(figsize=chart.size, layout="constrained")
+    columns = max(len(row) for row in chart.rows)
+    is_shared = len(chart.panels) > 1
+    shared: Any = {"sharex": "col", "sharey": "row"} if is_shared else {}
+    grid = figure.subplots(len(chart.rows), columns, squeeze=False, **shared)
+    drawn = list(zip(grid.flat, chart.panels, strict=True))
+    for axes, panel in drawn:
+        _draw_panel(figure, axes, panel)
+    for axes, panel in drawn:  # only now do axes that share a range know how far the marks reach
+        _dress(axes, axes.xaxis, panel.x, axes.set_xlim, axes.set_xscale)
+        _dress(axes, axes.yaxis, panel.y, axes.set_ylim, axes.set_yscale)
+        if is_shared:
+            axes.label_outer()
+    if chart.title:
+        figure.suptitle(shown(chart.title), fontsize=10)
+    _add_legend(figure, chart, grid)
+    return figure
+
+
+def shown(text: str) -> str:
+    """No mathematics: a dollar sign in a name is a dollar sign. Nor what no font or SVG file has, nor too much."""
+    return short(text).replace("$", r"\$")
+
+
+# ----------------------------------------------------------------------------------------------------------- panels
+
+
+def _draw_panel(figure: Figure, axes: Any, panel: Panel) -> None:
+    bars = [mark for mark in panel.marks if isinstance(mark, Series) and mark.kind == BARS]
+    for mark in panel.marks:
+        if isinstance(mark, Heatmap):
+            _draw_heatmap(figure, axes, mark)
+        elif isinstance(mark, Band):
+            axes.fill_between(mark.x, mark.low, mark.high, color=mark.colour, alpha=0.15, linewidth=0)
+        elif isinstance(mark, Rule):
+            (axes.axvline if mark.is_vertical else axes.axhline)(mark.at, color="#777777", linestyle=":", linewidth=1)
+        elif mark.kind == BARS:
+            width = 0.8 / len(bars)
+            places = np.asarray(mark.x, float) + (bars.index(mark) - (len(bars) - 1) / 2) * width
+            axes.bar(places, mark.y, width=0.9 * width, color=mark.colour, label=_label(mark))
+        else:
+            _draw_series(axes, mark)
+    if panel.heatmap is None:
+        axes.grid(alpha=0.25, axis="both" if panel.x.labels is None else "y")
+        axes.spines[["top", "right"]].set_visible(False)
+    if panel.title:
+        axes.set_title(shown(panel.title), fontsize=10)
+
+
+def _label(series: Series) -> str:
+    return shown(series.name) if series.in_legend else "_"
+
+
+def _draw_series(axes: Any, series: Series) -> None:
+    x, y = np.asarray(series.x, float), np.asarray(series.y, float)
+    style: dict[str, Any] = {"color": series.colour, "alpha": series.opacity, "label": _label(series)}
+    has_line, has_points = series.kind != POINTS, series.kind in (POINTS, BOTH)
+    style |= {"linestyle": DASHES[series.dash] if has_line else "none", "linewidth": series.width}
+    if has_points:
+        style |= {"marker": MARKERS[series.marker], "markersize": series.size}
+    if series.marker == "dash":
+        style["markeredgewidth"] = 1.6
+    if series.kind == STEPS:
+        style["drawstyle"] = "steps-post"
+    if has_line and series.dash == "solid":
+        style["solid_capstyle"] = "butt"
+    if series.error is None:
+        axes.plot(x, y, **style)
+    else:
+        axes.errorbar(x, y, np.nan_to_num(np.asarray(series.error, float)), elinewidth=0.9, **style)
+
+
+def _draw_heatmap(figure: Figure, axes: Any, heatmap: Heatmap) -> None:
+    values = np.asarray(heatmap.values, float)
+    name = heatmap.colours + ("_r" if heatmap.is_reversed else "")
+    colours = mpl.colormaps[name].with_extremes(bad=BLANK)
+    masked = np.ma.masked_invalid(values)
+    image = axes.imshow(masked, aspect="auto", cmap=colours, vmin=heatmap.low, vmax=heatmap.high)
+    if heatmap.text is not None:
+        for row, line in enumerate(heatmap.text):
+            for place, text in enumerate(line):
+                if text:
+                    ink = "white" if image.norm(values[row, place]) < 0.6 else "black"
+                    axes.text(place, row, text, ha="center", va="center", fontsize=6, color=ink)
+    figure.colorbar(image, ax=axes, label=shown(heatmap.label))
+
+
+def _dress(axes: Any, axis: Any, described: Axis, limit: Any, scale: Any) -> None:
+    if described.is_logarithmic:
+        scale("log")
+        axes.minorticks_off()
+    places: Mapping[float, str] | None = tick_places(described)
+    if places is not None:
+        turned = {"rotation": described.slant, "ha": "right", "rotation_mode": "anchor"} if described.slant else {}
+        axis.set_ticks(list(places), [shown(text) for text in places.values()], fontsize=8, **turned)
+    if described.low is not None:
+        limit(described.low, None)
+    if described.high is not None:
+        limit(None, described.high)
+    if described.title:
+        axis.set_label_text(shown(described.title))
+
+
+def _add_legend(figure: Figure, chart: Chart, grid: Any) -> None:
+    handles: dict[str, Any] = {}
+    for axes in grid.flat:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    if not handles:
+        return
+    if chart.legend == "inside":
+        grid[0, 0].legend(handles.values(), handles.keys(), frameon=False)
+    elif chart.legend == "below":
+        columns = min(4, len(handles))
+        place: Any = {"loc": "outside lower center", "ncols": columns, "handlelength": 3}
+        figure.legend(handles.values(), handles.keys(), frameon=False, fontsize=9, **place)
+    else:
+        figure.legend(handles.values(), handles.keys(), loc="outside right center", frameon=False, fontsize=8)
+
+
+# ------------------------------------------------------------------------------------------------------------ files
+
+
+@cache
+def _own_source() -> bytes:
+    return Path(__file__).read_bytes()
+
+
+def digest(chart: Chart) -> str:
+    """The same for charts that are drawn the same: by this very code, from the same description."""
+    described = json.dumps(plain(asdict(chart)), sort_keys=True).encode()
+    return hashlib.sha256(_own_source() + mpl.__version__.encode() + described).hexdigest()
+
+
+def write_figure(chart: Chart, folder: Path, endings: tuple[str, ...] = ("svg", "png")) -> None:
+    """NAME.svg and NAME.png."""
+    figure = _laid_out(chart)
+    for ending in endings:
+        with mpl.rc_context(DETERMINISTIC):
+            metadata: dict[str, Any] = {DIGEST: digest(chart)} if ending == "png" else {"Date": None}
+            figure.savefig(folder / f"{chart.name}.{ending}", dpi=DPI, metadata=metadata)
+
+
+def write_small(chart: Chart, path: Path) -> None:
+    """A PNG of few colours, for a repository to keep."""
+    drawn = io.BytesIO()
+    _laid_out(chart).savefig(drawn, dpi=SMALL_DPI, format="png")
+    about = PngImagePlugin.PngInfo()
+    about.add_text(DIGEST, digest(chart))
+    with Image.open(drawn) as image:
+        reduced = image.convert("RGB").quantize(SMALL_COLOURS, dither=Image.Dither.NONE)
+        reduced.save(path, optimize=True, pnginfo=about)
+
+
+def _laid_out(chart: Chart) -> Figure:
+    """Drawn, with the layout found once for all files."""
+    figure = to_matplotlib(chart)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure
+
+
+def shows(path: Path, chart: Chart) -> bool:
+    """Whether a PNG file is of this very chart, so that it need not be drawn again."""
+    try:
+        with Image.open(path) as image:
+            return dict(image.info).get(DIGEST) == digest(chart)
+    except (OSError, ValueError):
+        return False
