@@ -10,6 +10,7 @@ import importlib.metadata
 import json
 import platform
 import subprocess
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -50,7 +51,8 @@ class MadeBy:
     def is_same_code(self, other: MadeBy) -> bool:
         """Whether both would do the same, to the bit, as far as can be told."""
         mine, theirs = (maker.source or (maker.version, maker.commit, maker.modified) for maker in (self, other))
-        return mine == theirs and self.packages == other.packages
+        shared = self.packages.keys() & other.packages.keys()  # PyTorch, say, may not have been there
+        return mine == theirs and all(self.packages[name] == other.packages[name] for name in shared)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -58,6 +60,19 @@ class MadeBy:
     def note(self) -> dict[str, Any]:
         """The least that a file must say."""
         return {"version": self.version, "commit": self.commit}
+
+
+def code_labels(makers: Iterable[MadeBy]) -> list[str]:
+    """The different code behind some records, each once; with the source's fingerprint where no more tells it apart."""
+    found: list[MadeBy] = []
+    for maker in makers:
+        if not any(maker.is_same_code(other) for other in found):
+            found.append(maker)
+    labels = [maker.label for maker in found]
+    return [
+        label if labels.count(label) == 1 else f"{label}, source {(maker.source or 'unknown')[:SHORT]}"
+        for label, maker in zip(labels, found, strict=True)
+    ]
 
 
 @cache

@@ -12,6 +12,7 @@ from repertory.report.sections.scores import FAR, WHICH, closeness, part_rows, r
 from repertory.report.sections.time import days_text
 from repertory.report.table import Table, column, name_column, records
 from repertory.report.time_table import duration, time_table
+from repertory.runs.provenance import code_labels
 from repertory.runs.timing import FROM_SPEED
 from repertory.sweeps.results import Results
 
@@ -56,6 +57,7 @@ def sweeps_section(sweeps: Iterable[Results]) -> Section:
         + (" ~: worked out from speed, not measured." if guessed else "")
     )
     columns = [name_column("sweep"), *map(column, ("runs (paper)", *CLOSE.values(), "million steps", *TIME))]
+    columns.append(name_column("made by repertory"))
     return Section("sweeps", "All sweeps", intro, tables=[Table("sweeps", columns, rows)])
 
 
@@ -75,5 +77,6 @@ def _row(results: Results) -> dict[str, Any]:
         **{title: closeness(conditions, which) for which, title in CLOSE.items()},
         "million steps": f"{sum(row['steps'] for row in conditions) / 1e6:,.0f}",
         **time,
+        "made by repertory": "; ".join(code_labels(maker for run in results.runs for maker in run.made_by)),
         "is guessed": bool(mark),
     }

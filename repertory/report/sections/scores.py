@@ -14,11 +14,13 @@ from repertory.report.section import Section
 from repertory.report.sections.curve_styles import is_adaptive
 from repertory.report.style import COLOURS
 from repertory.report.table import STRONG, Column, Row, Table, name_column
+from repertory.runs.provenance import code_labels
 from repertory.sweeps.results import Results
 
 WHICH = ("lifetime", "final")
 FAR = 2.0
 """Published standard deviations from which on a difference is marked."""
+MIXED = "\u2020"
 BAR, MEAN = "#a4a9b2", "#6b717c"
 
 
@@ -30,7 +32,7 @@ def section(results: Results) -> Section | None:
     score = "each domain's own" if several else shared_score(results)
     intro = Marked(
         f"Score: {score}; mean ± standard deviation over runs. *lifetime* is over all blocks, *final* over the "
-        f"{final_of(results)}.{_closeness(rows)}"
+        f"{final_of(results)}.{_closeness(rows)}{_mixture(rows)}"
     )
     return Section("conditions", "Scores", intro, tables=[score_table(results, rows)], charts=published_charts(results))
 
@@ -62,6 +64,7 @@ def part_rows(part: Part) -> list[dict[str, Any]]:
             "policies": runs[0].settings["policies"],
             "adaptive": is_adaptive(runs[0]),
             "runs": len(runs),
+            "code": code_labels(maker for run in runs for maker in run.made_by),
             "steps": int(sum(run.blocks["steps"].sum() for run in runs)),
         }
         for which in WHICH:
@@ -83,7 +86,7 @@ def part_rows(part: Part) -> list[dict[str, Any]]:
 
 def score_table(results: Results, rows: Sequence[Row]) -> Table:
     digits = 1 if max(abs(row["lifetime"]) for row in rows) >= 5 else 3
-    columns = [name_column("condition"), Column("runs (paper)", lambda row: runs_text([row], results))]
+    columns = [name_column("condition"), Column("runs (paper)", lambda row: runs_text([row], results) + _mark(row))]
     for which in WHICH:
         columns += _columns(which, digits)
     return Table("conditions", columns, rows)
@@ -105,6 +108,16 @@ def runs_text(rows: Sequence[Row], results: Results) -> str:
     counts = sorted({row["runs"] for row in rows})
     paper = f" ({results.experiment.runs})" if results.experiment is not None else ""
     return "-".join(str(count) for count in sorted({counts[0], counts[-1]})) + paper
+
+
+def _mark(row: Row) -> str:
+    """Of a condition whose runs were made by different code, and may differ for it."""
+    return MIXED if len(row["code"]) > 1 else ""
+
+
+def _mixture(rows: Sequence[Row]) -> str:
+    mixed = list(dict.fromkeys(label for row in rows if _mark(row) for label in row["code"]))
+    return f" {MIXED}: runs made by different code ({'; '.join(mixed)})." if mixed else ""
 
 
 def closeness(rows: Sequence[Row], which: str) -> str:
