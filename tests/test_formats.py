@@ -203,7 +203,9 @@ def with_a_setting_more(kind: type[Settings]) -> type[Settings]:
     return Later
 
 
-COMPONENTS = [(kind, name) for kind in ("domains", "learners", "selectors") for name in catalogue.BUILT_IN[kind]]
+COMPONENTS = [
+    (kind, name) for kind in ("domains", "learners", "selectors", "agents") for name in catalogue.BUILT_IN[kind]
+]
 
 
 @pytest.mark.parametrize(("kind", "name"), COMPONENTS)

@@ -24,7 +24,7 @@ two-carts = "outside:two_carts"
 stubborn = "outside:Stubborn"
 plain = "outside:make_plain"
 broken = "outside:nothing_here"
-[project.entry-points."repertory.selectors.averages"]
+[project.entry-points."repertory.selectors"]
 last = "outside:Last"
 """
 

@@ -80,13 +80,20 @@ class CompiledPolicy:
             raise ValueError(f"an observation has shape {vector.shape}; this policy was built for ({self.inputs},)")
         return vector
 
+    @property
+    def acting_fields(self) -> tuple[str, ...]:
+        """Those of `state_fields` that acting needs: the weights, or all of them where there are none."""
+        return ("weights",) if "weights" in self.state_fields else self.state_fields
+
     def is_finite(self) -> bool:
-        """Whether all weights are numbers still."""
-        return bool(np.isfinite(self.policy["weights"]).all())
+        """Whether all that acting needs is numbers still."""
+        return all(np.isfinite(self.policy[name]).all() for name in self.acting_fields)
 
     def losses(self) -> tuple[int, float]:
         """How many updates there have been, and the sum of their losses: squared temporal differences or, for an
-        actor-critic, squared errors of the value."""
+        actor-critic, squared errors of the value. None for a policy that does not count them."""
+        if "loss_total" not in self.state_fields:
+            return 0, 0.0
         return int(self.policy["updates"]), float(self.policy["loss_total"])
 
     def health(self) -> Health:

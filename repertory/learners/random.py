@@ -70,6 +70,7 @@ class RandomLearner(CompiledPolicy):
 
     kernels = LearnerKernels(begin_episode, act, observe)
     state_fields: ClassVar[tuple[str, ...]] = ("stream",)
+    acting_fields = ()
 
     def __init__(self, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int) -> None:
         actions = action_count("Random", action_space)
@@ -77,12 +78,6 @@ class RandomLearner(CompiledPolicy):
         policy["stream"] = new_stream(seed)
         policy["actions"] = actions
         super().__init__(Arrays(policy), observation_size("Random", observation_space), actions, observation_space)
-
-    def is_finite(self) -> bool:
-        return True
-
-    def losses(self) -> tuple[int, float]:
-        return 0, 0.0
 
     def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
         return np.full((len(observations), self.actions), 1 / self.actions)

@@ -147,8 +147,7 @@ def library_of(
 def acting_state(learner: Any) -> dict[str, NDArray[Any]]:
     """What a policy needs to act: the weights of a built-in one, all of another."""
     if _is_built_in(learner):
-        names = learner.policy.dtype.names or ()
-        return {"weights": np.array(learner.policy["weights"])} if "weights" in names else {}
+        return {name: np.array(learner.policy[name]) for name in learner.acting_fields}
     return whole_state(learner)
 
 
@@ -217,8 +216,8 @@ def _restore(learner: Any, state: dict[str, NDArray[Any]], file: Path, is_whole:
             raise UsageError(
                 f"the policies in {file} do not fit this version or the given learner ({error})"
             ) from error
-    elif "weights" in (learner.policy.dtype.names or ()):
-        weights = state.get("weights")
-        if weights is None or weights.shape != learner.policy["weights"].shape:
-            raise UsageError(f"{file} has policies of another shape than its settings say; it was altered")
-        learner.policy["weights"][:] = weights
+    else:
+        for name in learner.acting_fields:
+            if name not in state or state[name].shape != learner.policy[name].shape:
+                raise UsageError(f"{file} has policies of another shape than its settings say; it was altered")
+            learner.policy[name] = state[name]
