@@ -108,7 +108,7 @@ def test_ctrl_c_saves_every_run_and_the_same_command_goes_on(tmp_path: Path) -> 
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "the same command goes on" in output.replace("\n", " ")
+    assert "the same command resumes" in output.replace("\n", " ")
     assert [read_status(folder).state for folder in folders] == ["interrupted", "interrupted"]
     assert all((folder / "checkpoint.npz").exists() for folder in folders)
     before = [len(RunFolder(folder).read_blocks()) for folder in folders]
