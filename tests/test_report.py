@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from rich.console import Console
 
 import repertory
@@ -22,6 +23,7 @@ from repertory.cli.report import report_in_console
 from repertory.core import metrics
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
+from repertory.report.chart import Axis, Band, Chart, Panel, Series
 from repertory.report.dashboard import DashboardServer
 from repertory.report.page import embedded_json, render, write_report
 from repertory.report.section import Section, safe
@@ -39,6 +41,8 @@ from repertory.report.table import (
     to_latex,
     to_markdown,
 )
+from repertory.report.to_matplotlib import to_matplotlib
+from repertory.report.to_plotly import to_plotly
 from repertory.runs.folder import RunFolder
 from repertory.sweeps.results import read_results
 from repertory.sweeps.sweep import Sweep, claim, run_path
@@ -248,6 +252,44 @@ def test_a_frame_is_a_table() -> None:
         "| a\\_b | n | ok |\n| :-- | --: | --: |\n| 50% & more | 0.1235 | yes |\n|  | 2 | no |\n"
     )
     assert r"50\% \& more & 0.1235 & yes \\" in to_latex(from_frame("t", frame))
+
+
+def test_one_chart_in_both_forms() -> None:
+    """The same numbers for both; names are shown as they are, and are in the legend once for all panels."""
+    name = "<b>a</b> & $x_1$"
+    series = Series(name, [0, 1, 2], [1.0, float("nan"), 3.0], "#0072b2", error=[0.1, 0.1, 0.1])
+    band = Band(name, [0, 1], [0.0, 1.0], [2.0, 3.0], "#0072b2")
+    panel = Panel([band, series], Axis("x", labels=["a", "b", "c"]), Axis("y", low=0))
+    figure = to_plotly(Chart("chart", [[panel, panel]]))
+    assert [trace["showlegend"] for trace in figure["data"]] == [False, True, False, False]
+    assert {trace["name"] for trace in figure["data"]} == {"&lt;b&gt;a&lt;/b&gt; &amp; $x_1$"}
+    assert figure["data"][1]["y"] == [1.0, None, 3.0]
+    assert figure["data"][0]["y"] == [2.0, 3.0, 1.0, 0.0]
+    drawn = to_matplotlib(Chart("chart", [[panel, panel]]))
+    drawn.draw_without_rendering()
+    (legend,) = drawn.legends
+    assert [text.get_text() for text in legend.get_texts()] == [r"<b>a</b> & \$x_1\$"]
+    np.testing.assert_array_equal(drawn.axes[0].lines[0].get_ydata(), [1.0, np.nan, 3.0])
+
+
+def test_a_figure_that_is_there_is_not_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for policies in (1, 2):
+        repertory.live(
+            "cartpole27", "random", policies, blocks=4, block_steps=60, out=tmp_path / "mine" / f"{policies}P"
+        )
+    write_report(read_results(tmp_path / "mine"), tmp_path / "out")
+    drawn = []
+    monkeypatch.setattr(
+        "repertory.report.to_matplotlib.to_matplotlib", lambda chart: drawn.append(chart.name) or Figure()
+    )
+    write_report(read_results(tmp_path / "mine"), tmp_path / "out")
+    assert drawn == []
+    (tmp_path / "out" / "figures" / "tasks.svg").unlink()
+    write_report(read_results(tmp_path / "mine"), tmp_path / "out")
+    assert drawn == ["tasks"]
+    repertory.live("cartpole27", "random", 3, blocks=4, block_steps=60, out=tmp_path / "mine" / "3P")
+    write_report(read_results(tmp_path / "mine"), tmp_path / "out")
+    assert set(drawn) == {"tasks", "development-random", "final-against-lifetime", "assignment-3P"}
 
 
 def test_the_dashboard_serves_this_machine_only_and_changes_nothing(sweep: Path) -> None:

@@ -23,10 +23,10 @@ from repertory.sweeps.results import Results
 PAGE, FIGURES, TABLES = "index.html", "figures", "tables"
 
 
-def write_report(results: Results, out: Path) -> Path:
+def write_report(results: Results, out: Path, with_figures: bool = True) -> Path:
     """Write the page, figures and tables: all of them, the page last, or none. Returns the page's path.
 
-    A figure that is there already, of the very same chart, is not drawn again.
+    Files of figures take most of the time; one that is there already, of the very same chart, is not drawn again.
     """
     check_new_folder(out)
     if not results.runs:
@@ -38,7 +38,8 @@ def write_report(results: Results, out: Path) -> Path:
         for each in sections:
             for made in (*each.tables, *each.file_tables):
                 table.write_table(made, scratch / TABLES, safe(made.name))
-        write_figures([chart for each in sections for chart in each.charts], scratch / FIGURES, out / FIGURES)
+        if with_figures:
+            write_figures([chart for each in sections for chart in each.charts], scratch / FIGURES, out / FIGURES)
         page = render(page_content(results, sections))
         (scratch / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
     return out / PAGE

@@ -33,8 +33,10 @@ MARKERS = {"up": "triangle-up", "down": "triangle-down", "dash": "line-ew"}
 """Where Plotly has other names."""
 GAP, WIDE_GAP = 0.05, 0.09
 """Between panels, as shares of the whole: beside each other with and without a common axis."""
-LEGEND_LINE, LEGEND_COLUMNS = 20, 2
-"""Pixels; entries of a legend beside each other on a phone."""
+PHONE, PAGE = 300, 1000
+"""Pixels across that a chart has at least."""
+LEGEND_LINE, LEGEND_LETTER, LEGEND_SYMBOL = 20, 8, 60
+"""Pixels that a line of a legend is high, and that a letter and what is before the name are wide."""
 PANEL, TITLE, AXIS = 330, 34, 60
 """Pixels that a panel, a title above it and the labels below it take."""
 
@@ -48,7 +50,7 @@ def to_plotly(chart: Chart, is_narrow: bool = False) -> dict[str, Any]:
             trace = _trace(mark, named)
             if trace is not None:
                 data.append({**trace, "xaxis": _axis("x", number), "yaxis": _axis("y", number)})
-    return plain({"data": data, "layout": _layout(chart, len(named), is_narrow)})
+    return plain({"data": data, "layout": _layout(chart, named, is_narrow)})
 
 
 def shown(text: str) -> str:
@@ -150,12 +152,14 @@ def _heatmap(heatmap: Heatmap) -> dict[str, Any]:
 # ----------------------------------------------------------------------------------------------------------- layout
 
 
-def _layout(chart: Chart, named: int, is_narrow: bool) -> dict[str, Any]:
+def _layout(chart: Chart, named: set[str], is_narrow: bool) -> dict[str, Any]:
     shape = (len(chart.panels), 1) if is_narrow else (len(chart.rows), max(len(row) for row in chart.rows))
     legend_height = 0
-    layout: dict[str, Any] = {"showlegend": named > 0, "hovermode": "closest", "barmode": "group"}
+    layout: dict[str, Any] = {"showlegend": bool(named), "hovermode": "closest", "barmode": "group"}
     if is_narrow or chart.legend == "below":
-        legend_height = LEGEND_LINE * -(-named // (LEGEND_COLUMNS if is_narrow else 4)) + 10
+        longest = max((len(short(name)) for name in named), default=1)
+        columns = max(1, (PHONE if is_narrow else PAGE) // (LEGEND_LETTER * longest + LEGEND_SYMBOL))
+        legend_height = LEGEND_LINE * -(-len(named) // columns) + 10
         layout["legend"] = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}
     layout["legend"] = {**layout.get("legend", {}), "itemwidth": 40, "groupclick": "togglegroup"}
     height = _height(chart, shape[0])
@@ -194,7 +198,7 @@ def _places(chart: Chart, shape: tuple[int, int]) -> Iterator[tuple[int, int, li
     """Row, column and the domains of both axes of each panel, from the top left on."""
     rows, columns = shape
     across = GAP if columns > 1 and _is_shared(chart) else WIDE_GAP
-    down = min(0.12, 0.3 / rows) if rows > 1 else 0
+    down = 0.36 / rows if rows > 1 else 0
     width, height = (1 - across * (columns - 1)) / columns, (1 - down * (rows - 1)) / rows
     for index in range(len(chart.panels)):
         row, column = divmod(index, columns)
@@ -248,7 +252,7 @@ def _axis_layout(axis: Axis, domain: Sequence[float], anchor: str) -> dict[str, 
     places = tick_places(axis)
     if places is not None:
         names = [shown(text) for text in places.values()]
-        made |= {"tickvals": list(places), "ticktext": names, "tickangle": -axis.slant}
+        made |= {"tickvals": list(places), "ticktext": names, **({"tickangle": -axis.slant} if axis.slant else {})}
     if axis.is_logarithmic:
         made["type"] = "log"
     if axis.low is not None and axis.high is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from repertory.report.claim_certainty import CLEAR, WITHIN_SPREAD
-from repertory.report.claims import MARKS, Judgement, claims_table, judge
+from repertory.report.claims import MARKS, Judgement, all_claims, claims_table, gather, judge_claim
 from repertory.report.escaping import Marked
 from repertory.report.section import Section
 from repertory.sweeps.results import Results
@@ -23,7 +23,12 @@ def section(results: Results) -> Section | None:
     if results.experiment is None:
         return None
     name = results.experiment.name
-    own = [j for j in judge([results]) if any(reference.experiment == name for reference in j.claim.references)]
+    claims = [claim for claim in all_claims() if any(reference.experiment == name for reference in claim.references)]
+    own = [
+        Judgement(claim, profile, judge_claim(claim, evidence))
+        for profile, evidence in gather([results]).items()
+        for claim in claims
+    ]
     if not own:
         return None
     counted = ", ".join(counts(own)) + "."
