@@ -25,9 +25,16 @@ class NotOwn(Exception):
 
 def make_own_folder(folder: Path) -> None:
     """Make a folder for this user alone, unless it is there, and make sure that it is. OSError or NotOwn if not."""
-    _make(folder)
-    if _knows_owners():
-        _check_way(folder.absolute(), os.geteuid())
+    if not _knows_owners():
+        folder.mkdir(parents=True, exist_ok=True)
+        return
+    status = _walk(folder.absolute(), os.geteuid())
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    if status.st_uid != os.geteuid():
+        raise NotOwn(f"{folder} belongs to user {status.st_uid}")
+    if _others_may_write(status, os.geteuid()):
+        raise NotOwn(f"others may write to {folder}")
 
 
 def read_own(path: Path) -> bytes | None:
@@ -67,27 +74,16 @@ def _knows_owners() -> bool:
     return hasattr(os, "geteuid")
 
 
-def _make(folder: Path) -> None:
-    with contextlib.suppress(FileExistsError):
-        try:
-            os.mkdir(folder, mode=0o700)
-        except FileNotFoundError:
-            _make(folder.parent)
-            os.mkdir(folder, mode=0o700)
-
-
-def _check_way(folder: Path, user: int) -> None:
-    """Walk a path from the root, through every link, to a folder that is the user's."""
+def _walk(folder: Path, user: int) -> os.stat_result:
+    """Go from the root through every folder and link to the last, look at each, and make those that are missing."""
     # In a container that does not know the machine's own users, the system's folders belong to whoever owns "/".
-    owners = {user, 0, os.lstat("/").st_uid}
+    status = os.lstat("/")
+    owners = {user, 0, status.st_uid}
     here, ahead, links = "/", list(folder.parts[:0:-1]), 0
     while ahead:
         name = ahead.pop()
-        if name == "..":
-            here = os.path.dirname(here)
-            continue
-        here = os.path.join(here, name)
-        status = os.lstat(here)
+        here = os.path.dirname(here) if name == ".." else os.path.join(here, name)
+        status = _look_at_or_make(here)
         if status.st_uid not in owners:
             raise NotOwn(f"{here} belongs to user {status.st_uid}")
         if stat.S_ISLNK(status.st_mode):
@@ -96,18 +92,20 @@ def _check_way(folder: Path, user: int) -> None:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), here)
             target = Path(os.readlink(here))
             here = "/" if target.is_absolute() else os.path.dirname(here)
-            ahead += [part for part in reversed(target.parts) if part != "/"]
-        elif _others_may_write(status, user):
+            ahead += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+        elif _others_may_write(status, user) and ahead:
             if not status.st_mode & stat.S_ISVTX:  # where that is set, as on /tmp, nobody can take our names away
                 raise NotOwn(f"others may write to {here}")
             owners = {user, 0}
-    status = os.lstat(here)
-    if not stat.S_ISDIR(status.st_mode):
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), here)
-    if status.st_uid != user:
-        raise NotOwn(f"{here} belongs to user {status.st_uid}")
-    if _others_may_write(status, user):
-        raise NotOwn(f"others may write to {here}")
+    return status
+
+
+def _look_at_or_make(path: str) -> os.stat_result:
+    with contextlib.suppress(FileNotFoundError):
+        return os.lstat(path)
+    with contextlib.suppress(FileExistsError):  # another process of ours may be first
+        os.mkdir(path, mode=0o700)
+    return os.lstat(path)
 
 
 def _is_own(file: os.stat_result) -> bool:
