@@ -93,7 +93,7 @@ def test_any_environment_with_any_learner() -> None:
 
     domain = repertory.Domain("mountain", ("car",), lambda task: gymnasium.make("MountainCar-v0"))
     outcome = EpisodePlayer(domain).play(0, Recorder(), seed=1)
-    assert outcome == (200, -200.0)
+    assert outcome == (200, -200.0, None)
     assert seen[0] == "begin"
     assert len(seen) == 201
     assert seen[-1] == ((2,), 1, -1.0, False, True)

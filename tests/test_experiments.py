@@ -93,7 +93,7 @@ def test_selection_of_conditions_and_runs() -> None:
 def test_an_experiment_file_with_a_slip_is_refused() -> None:
     content = {"title": "t", "domain": "cartpole27", "runs": 1, "blocks": 1, "block_steps": 1}
     condition = {"learner": "dqn", "policies": 1, "selector": "one-to-one"}
-    with pytest.raises(TypeError):
+    with pytest.raises(UsageError, match="did you mean 'policies'"):
         read_experiment("x", content | {"conditions": {"a": condition | {"polices": 2}}})
     comparison = {"conditions": ["a", "b"], "score": "lifetime", "p": 0.5}
     with pytest.raises(UsageError, match="compares b"):
