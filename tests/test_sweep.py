@@ -106,7 +106,7 @@ def test_ctrl_c_saves_every_run_and_the_same_command_goes_on(tmp_path: Path) -> 
     folders = [out / "UnadaptiveDQN2P" / f"run-0{run}" for run in range(2)]
     wait_until(lambda: all((status := read_status(f)) and status.blocks > 0 for f in folders))
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=180)
     assert process.returncode == 130, errors
     assert "the same command resumes" in output.replace("\n", " ")
     assert [read_status(folder).state for folder in folders] == ["interrupted", "interrupted"]
