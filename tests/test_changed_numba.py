@@ -60,7 +60,7 @@ from numba.core import compiler
 
 import numpy as np
 from repertory.kernels.compile import in_both, kernel
-from repertory.kernels.random import new_stream, uniform
+from repertory.kernels.streams import new_stream, uniform
 from repertory.kernels.views import vector_view
 
 @in_both

@@ -24,7 +24,7 @@ def test_equal_to_one_by_one_to_the_bit(name: str, profile: str, settings: reper
     player = EpisodePlayer(domain)
     for task in (0, 7):
         steps, total_rewards = ManyEpisodes(domain, task).play(together, seeds)
-        one_by_one = [player.play(task, apart, int(seed)) for seed in seeds]
+        one_by_one = [player.play(task, apart, int(seed))[:2] for seed in seeds]
         assert list(zip(steps.tolist(), total_rewards.tolist(), strict=True)) == one_by_one
     for field, value in apart.state_dict().items():
         assert np.array_equal(value, together.state_dict()[field]), field

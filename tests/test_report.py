@@ -144,7 +144,7 @@ def test_an_unfinished_sweep_says_what_is_missing(sweep: Path, tmp_path: Path) -
         ("UnadaptiveDQN27P", 12, 12),
     ]
     assert any("UnadaptiveDQN27P --runs 0" in note for note in learning.section(results).notes)
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         read_results(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="no run with a block"):

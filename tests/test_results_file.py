@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+import repertory
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
 from repertory.paper.memory_simulation import GrowingLibrary, memory_table
@@ -104,7 +105,8 @@ def test_every_section_is_there_in_its_place(folder: Path) -> None:
     assert positions == sorted(positions)
     overview = table_under(text, "## All sweeps")
     assert [row[0] for row in overview[2:]] == ["`cartpole27`, released", "`ucb`, released"]
-    assert overview[2][-1] == "2 days"
+    assert overview[2][-2] == "2 days"
+    assert overview[2][-1].startswith(repertory.__version__)
     capacity = table_under(text, "### Task capacity")
     assert [row[0] for row in capacity[2:]] == ["dqn"]
     assert capacity[2][-1] == "18.7"
@@ -145,7 +147,7 @@ ENDINGS = (" sd", " published", " published sd", " difference")
 
 
 def test_small_scores_have_more_places() -> None:
-    row = {"condition": "A", "runs": 1} | {
+    row = {"condition": "A", "runs": 1, "code": []} | {
         f"{which}{part}": None for which in ("lifetime", "final") for part in ENDINGS
     }
     results = read_results(REPOSITORY / "tests")

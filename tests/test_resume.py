@@ -309,7 +309,7 @@ def test_an_interrupt_in_the_middle_of_an_episode_saves_nothing(tmp_path: Path) 
                 player.play(3, lifetimes[-1].policies[0], seed=99)  # half of the next episode's work
                 raise KeyboardInterrupt
 
-    from repertory import lifetime as lifetime_module
+    from repertory.core import lifetime as lifetime_module
 
     lifetimes = []
     original = lifetime_module.Lifetime.live
