@@ -102,7 +102,13 @@ def test_ctrl_c_saves_every_run_and_the_same_command_goes_on(tmp_path: Path) -> 
     out = tmp_path / "sweep"
     arguments = ["cartpole27", "--conditions", "UnadaptiveDQN2P", "--runs", "0-1", "--scale", "0.01"]
     arguments += ["--blocks", "300000", "--workers", "2", "--out", str(out)]  # never to be over before it is stopped
-    process = subprocess.Popen(COMMAND + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        COMMAND + arguments,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore Ctrl-C
+    )
     folders = [out / "UnadaptiveDQN2P" / f"run-0{run}" for run in range(2)]
     wait_until(lambda: all((status := read_status(f)) and status.blocks > 0 for f in folders))
     process.send_signal(signal.SIGINT)
