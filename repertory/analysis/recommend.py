@@ -19,7 +19,6 @@ from repertory.domains.domain import Domain
 from repertory.errors import UsageError, shown
 from repertory.learners.compiled_policy import memory_of
 from repertory.learners.protocol import MakeLearner
-from repertory.paths import existing_folder
 from repertory.runs.folder import RunFolder, differences, plain
 from repertory.runs.live import live_spec
 from repertory.runs.spec import RunSpec, run_spec
@@ -99,7 +98,7 @@ def recommend_policies(
     policy_bytes = policy_memory(first)
     n_tasks = first.domain.n_tasks
     if results is not None:
-        scores = _scores_at_hand(read_results(existing_folder(Path(results))), first)
+        scores = _scores_at_hand(read_results(Path(results)), first)
         check_memory(memory, policy_bytes, min(scores))
     else:
         numbers = sorted(set(policies)) if policies is not None else candidates(n_tasks)

@@ -13,6 +13,7 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 from repertory.benchmarks.plain_c import COMPILER
+from repertory.machine import processor_name
 
 PACKAGES = ("numpy", "numba", "llvmlite", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -21,7 +22,7 @@ CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 def describe_machine() -> dict[str, Any]:
     """Plain values, for a file; None for what cannot be found out."""
     return {
-        "cpu": _cpu_name(),
+        "cpu": processor_name(),
         "cores": os.cpu_count(),
         "caches": _caches(),
         "system": platform.platform(),
@@ -43,13 +44,6 @@ def machine_lines(machine: dict[str, Any]) -> list[str]:
         packages,
         f"threads: {threads}",
     ]
-
-
-def _cpu_name() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _caches() -> dict[str, str]:

@@ -16,7 +16,7 @@ from repertory.analysis.recommend import parse_memory, recommend_policies
 from repertory.cli.screen import print_problems
 from repertory.cli.sweep_display import SweepDisplay
 from repertory.errors import RunStopped, UsageError, shown
-from repertory.paths import check_new_folder, existing_folder
+from repertory.paths import check_new_folder
 from repertory.report import capacity_view as view
 from repertory.runs.folder import RunFolder
 from repertory.runs.spec import RunSpec
@@ -32,7 +32,7 @@ MOST_STEPS = 10**8
 def empirical_in_console(path: Path, tolerance: float, out: Path, console: Console) -> None:
     check_tolerance(tolerance)
     check_new_folder(out)
-    results = read_results(existing_folder(path))
+    results = read_results(path)
     print_problems(console, results)
     estimates = {learner: capacity_of(results, learner) for learner in learners_with_scores(results)}
     published = {} if results.experiment is None else results.experiment.capacity

@@ -9,7 +9,7 @@ from rich.console import Console
 from repertory.analysis.controls import learning_metrics
 from repertory.cli.screen import print_problems
 from repertory.errors import UsageError
-from repertory.paths import check_new_folder, existing_folder
+from repertory.paths import check_new_folder
 from repertory.report.domains import by_domain
 from repertory.report.page import write_report
 from repertory.sweeps.results import read_results
@@ -17,7 +17,7 @@ from repertory.sweeps.results import read_results
 
 def report_in_console(path: Path, out: Path, compute_missing: bool, console: Console) -> None:
     check_new_folder(out)
-    results = read_results(existing_folder(path))
+    results = read_results(path)
     if compute_missing:
         for part in by_domain(results):
             for condition in part.results.by_condition:

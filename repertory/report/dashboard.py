@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from repertory.errors import UsageError, one_line
-from repertory.paths import existing_folder
 from repertory.report.page import page_content, render
 from repertory.report.sections import all_sections
 from repertory.sweeps.results import read_results
@@ -30,7 +29,7 @@ class DashboardServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, path: Path, port: int, refresh: float = REFRESH) -> None:
-        self.problems = read_results(existing_folder(path)).problems  # what fails does so here, not in the browser
+        self.problems = read_results(path).problems  # what fails does so here, not in the browser
         self.refresh = refresh
         self._path = path
         self._lock = threading.Lock()

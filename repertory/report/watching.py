@@ -169,15 +169,7 @@ def open_performance(
     The folder is only read; whoever lives the run is not disturbed.
     """
     _check_folder(path)
-    try:
-        spec, lifetime = open_run(path)
-    except UsageError:
-        raise
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"the run in {path} was kept by another version of repertory ({error}); next: live it again, or open it "
-            "with that version"
-        ) from None
+    spec, lifetime = open_run(path)
     return choose_performance(spec, lifetime, task, policy, episodes, seed, explore)
 
 
