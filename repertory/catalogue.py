@@ -32,7 +32,7 @@ from repertory.learners.ppo import PPO
 from repertory.learners.protocol import MakeLearner
 from repertory.learners.prpo import PRPO
 from repertory.learners.random import Random
-from repertory.profiles import with_profile
+from repertory.profiles import profile_of, with_profile
 from repertory.selectors.averages import EpsilonGreedy, UCB1Tuned
 from repertory.selectors.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
 from repertory.selectors.fixed import FixedPartition, OneToOne
@@ -158,7 +158,7 @@ def build(part: str, name: str, profile: str, changes: Mapping[str, Any], domain
     # What a record says of a plain function or of a list of tasks is not a setting.
     told = {"code", "tasks"} - set(settings.field_names()) if settings is NoSettings or part == "domain" else set()
     changes = {key: value for key, value in changes.items() if key not in told}
-    configured = with_profile(settings, profile, domain_name).replace_from_text(changes)
+    configured = with_profile(settings, profile_of(profile, part), domain_name).replace_from_text(changes)
     if not isinstance(entry, DomainEntry):
         return entry if settings is NoSettings else configured
     try:

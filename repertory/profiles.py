@@ -1,18 +1,23 @@
-"""The two readings of the paper, as named sets of options: the only place that knows both.
+"""Profiles: named sets of options, and the only place that knows them.
 
 `text` is the paper as written and the default of every settings class. `released` is what the authors' published
-code does; only that one can be expected to land on the published tables. Each difference is an ordinary option
-with a plain meaning, so single ones can be set on top of either profile.
+code does; only that one can be expected to land on the published tables. `sound` has learners that keep what they have
+learned for a whole life, and is otherwise as `text`. Each difference is an ordinary option with a plain meaning, so
+single ones can be set on top of any profile.
+
+A component can be read under a profile of its own: `released,learner=sound` has sound learners play the released tasks.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from repertory.errors import unknown
+from repertory.errors import shown, unknown
 from repertory.settings import Settings, SettingsType
 
-PROFILES = ("text", "released")
+PROFILES = ("text", "released", "sound")
+PARTS = ("domain", "learner", "selector", "agent")
+"""What can have a profile of its own."""
 
 RELEASED: dict[str, dict[str, Any]] = {
     "repertory.domains.cartpole.CartpoleRules": {
@@ -85,17 +90,22 @@ RELEASED_ON: dict[str, dict[str, dict[str, Any]]] = {
 }
 """Per domain, what `released` has different there."""
 
+SOUND: dict[str, dict[str, Any]] = {}
+"""Per settings class, in what `sound` differs from `text`: chosen by `repertory reproduce sound-search`."""
+
+CHANGES = {"text": {}, "released": RELEASED, "sound": SOUND}
+
 
 def full_name(settings_class: type[Settings]) -> str:
     """Where a class is from, and its name: `repertory.learners.dqn.DQN`."""
     return f"{settings_class.__module__}.{settings_class.__qualname__}"
 
 
-def differences(settings_class: type[Settings]) -> list[tuple[str, Any, Any]]:
-    """(setting, value under `text`, value under `released`) for every setting that differs."""
+def differences(settings_class: type[Settings], profile: str = "released") -> list[tuple[str, Any, Any]]:
+    """(setting, value under `text`, value under the profile) for every setting that differs."""
     text = settings_class()
-    released = RELEASED.get(full_name(settings_class), {})
-    return [(name, getattr(text, name), value) for name, value in released.items()]
+    changes = CHANGES[profile].get(full_name(settings_class), {})
+    return [(name, getattr(text, name), value) for name, value in changes.items()]
 
 
 def differences_on_domains(settings_class: type[Settings]) -> list[tuple[str, str, Any]]:
@@ -108,15 +118,33 @@ def differences_on_domains(settings_class: type[Settings]) -> list[tuple[str, st
 
 
 def check_profile(profile: str) -> str:
-    if not isinstance(profile, str) or profile not in PROFILES:
+    """A profile, or one with others for single components, in its shortest form: `released,learner=sound`."""
+    if not isinstance(profile, str):
         raise unknown("profile", profile, PROFILES)
-    return profile
+    first, *rest = (entry.strip() for entry in profile.split(","))
+    own: dict[str, str] = {}
+    for entry in rest if "=" not in first else [first, *rest]:
+        part, _equals, name = entry.partition("=")
+        if part not in PARTS:
+            raise unknown(f"component in the profile {shown(profile)}", part, PARTS)
+        own[part] = name
+    base = "text" if "=" in first else first
+    for name in (base, *own.values()):
+        if name not in PROFILES:
+            raise unknown("profile", name, PROFILES)
+    return ",".join([base, *(f"{part}={own[part]}" for part in PARTS if own.get(part, base) != base)])
+
+
+def profile_of(profile: str, part: str) -> str:
+    """Under which profile a component is read: `sound` for the learner of `released,learner=sound`."""
+    base, *own = check_profile(profile).split(",")
+    return dict(entry.split("=") for entry in own).get(part, base)
 
 
 def with_profile(settings_class: type[SettingsType], profile: str, domain: str = "") -> SettingsType:
     """The settings of a class under a profile, on a domain."""
-    check_profile(profile)
-    if profile == "text":
-        return settings_class()
+    if profile not in PROFILES:
+        raise unknown("profile", profile, PROFILES)
     name = full_name(settings_class)
-    return settings_class().replace(**RELEASED.get(name, {}) | RELEASED_ON.get(domain, {}).get(name, {}))
+    on_domain = RELEASED_ON.get(domain, {}).get(name, {}) if profile == "released" else {}
+    return settings_class().replace(**CHANGES[profile].get(name, {}) | on_domain)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,6 +45,15 @@ def write_sweep(out: Path, sweep: Sweep = SWEEP, conditions: Iterable[str] = CON
                 (folder.path / STATUS_FILE).write_text(status)
                 folder.finish()
     return out
+
+
+def write_run(path: Path, settings: dict[str, Any], blocks: pd.DataFrame) -> None:
+    """A finished run."""
+    folder = RunFolder(path)
+    with folder.locked():
+        folder.claim(settings)
+        folder.write_blocks(blocks)
+        folder.finish()
 
 
 def made_up_blocks(sequence: np.ndarray, policies: int, seed: int) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from repertory import catalogue
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment, experiment_names, read_experiment
 from repertory.sweeps.sweep import Sweep, parse_runs
@@ -24,7 +25,7 @@ CONDITIONS = {
 
 
 def test_all_experiments_of_the_paper_are_there() -> None:
-    assert {name: len(experiment(name).conditions) for name in experiment_names()} == CONDITIONS
+    assert {name: len(experiment(name).conditions) for name in experiment_names(("published",))} == CONDITIONS
 
 
 @pytest.mark.parametrize("name", ["cartpole27", "cartpole125", "pocman18", "ppo-long-blocks", "ppo-unbounded"])
@@ -47,6 +48,18 @@ def test_every_condition_can_be_planned(name: str, profile: str, tmp_path) -> No
         assert spec.task == (1 if name.startswith("learning-rate") else None)
         settings = spec.to_json()["learner"]
         assert condition.settings.get("learner", {}).items() <= settings.items()
+
+
+def test_experiments_beyond_the_paper_can_be_planned_under_every_profile(tmp_path) -> None:
+    ours = set(experiment_names()) - set(CONDITIONS)
+    assert "sound-search" in ours
+    for name in ours:
+        for profile in ("text", "released"):
+            sweep = Sweep(name, profile)
+            for condition in sweep.data.conditions.values():
+                spec = sweep.job(tmp_path, condition, run=0).run_spec()
+                rules = sweep.data.domain, profile
+                assert spec.domain.settings == catalogue.domain(*rules).settings  # learners alone have other profiles
 
 
 def test_steps_of_the_paper() -> None:
@@ -83,11 +96,10 @@ def test_selection_of_conditions_and_runs() -> None:
     assert len(data.select([])) == 20
     with pytest.raises(UsageError, match="did you mean 'AdaptiveDQN9P'"):
         data.select(["AdaptiveDQN9"])
-    assert parse_runs("0-3,7", 27) == [0, 1, 2, 3, 7]
-    assert parse_runs(None, 3) == [0, 1, 2]
+    assert parse_runs("0-3,7") == [0, 1, 2, 3, 7]
     for bad in ("", "a", "3-", "-3", "5-2"):
         with pytest.raises(UsageError, match="--runs"):
-            parse_runs(bad, 27)
+            parse_runs(bad)
 
 
 def test_an_experiment_file_with_a_slip_is_refused() -> None:

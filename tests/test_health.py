@@ -6,15 +6,20 @@ import math
 
 import gymnasium
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 import repertory
+from repertory.core.lifetime import Monitor
+from repertory.core.metrics import divergence
 from repertory.kernels.network import matrices
 from repertory.kernels.replay import draw
 from repertory.kernels.replay_slots import TERMINATED, action_at, ending_at, slot_after
 from repertory.kernels.streams import new_stream
-from repertory.learners.health import OF_ACTOR_CRITIC, OF_Q_LEARNING, dormant_share, has_diverged
+from repertory.learners.dqn import DQNLearner
+from repertory.learners.health import LARGEST, OF_ACTOR_CRITIC, OF_Q_LEARNING, dormant_share, has_diverged, measured
+from repertory.runs.saver import PAUSE_VARIABLE
 from tests import ppo_twin, q_twin
 from tests.test_recurrent import SPACES as BITS
 from tests.test_recurrent import TorchTwin, bits, experience_key, live, slot_key
@@ -315,3 +320,72 @@ def test_values_that_chase_themselves_diverge_and_a_bound_holds_them(bound: str 
     health = learner.health()
     assert health["q_bound"] == pytest.approx(10.0)
     assert has_diverged(health) is diverged
+
+
+# ------------------------------------------------------------------------------------------------- in a record
+
+LIVELY = {"blocks": 6, "block_steps": 9000, "seed": 3}
+
+
+def test_a_record_holds_the_health_of_the_policy_that_played_most(tmp_path) -> None:
+    learner = repertory.DQN(learning_starts=500, buffer_size=3000)
+    record = repertory.live("cartpole27", learner, 2, "fixed-partition", **LIVELY)
+    table = record.blocks.filter(like="health_")
+    steps = record.blocks["steps"].cumsum()
+    measured = (steps // 20_000).diff().fillna(steps // 20_000) > 0
+    measured.iloc[-1] = True
+    assert measured.sum() == 3
+    assert table.notna().all(axis=1).tolist() == measured.tolist()
+    last = record.policies[record.blocks.filter(regex="^policy_").iloc[-1].argmax()]
+    assert table.iloc[-1].to_dict() == {f"health_{name}": value for name, value in last.health().items()}
+    assert record.divergence is None
+
+
+def test_measuring_changes_no_life_and_a_resumed_one_has_the_same_health(tmp_path, monkeypatch) -> None:
+    learner = repertory.DQN(learning_starts=500, buffer_size=3000)
+    whole = repertory.live("cartpole27", learner, 2, **LIVELY)
+
+    class Stop(Monitor):
+        def block_ended(self, tally) -> None:
+            if tally.block == 3:
+                raise KeyboardInterrupt
+
+    monkeypatch.setenv(PAUSE_VARIABLE, "0")
+    with pytest.raises(KeyboardInterrupt):
+        repertory.live("cartpole27", learner, 2, **LIVELY, out=tmp_path, monitors=[Stop()])
+    resumed = repertory.live("cartpole27", learner, 2, **LIVELY, out=tmp_path)
+    pd.testing.assert_frame_equal(resumed.blocks, whole.blocks, check_exact=True)
+    pd.testing.assert_frame_equal(repertory.open(tmp_path).blocks, whole.blocks, check_exact=True)
+    monkeypatch.setattr(DQNLearner, "health", None)  # as a learner that does not tell
+    untold = repertory.live("cartpole27", learner, 2, **LIVELY).blocks
+    pd.testing.assert_frame_equal(untold, whole.blocks[untold.columns], check_exact=True)
+    assert not untold.filter(like="health_").columns.size
+
+
+def blocks_with(**health: list[float]) -> pd.DataFrame:
+    rows = len(next(iter(health.values())))
+    return pd.DataFrame({"block": range(rows), **{f"health_{name}": values for name, values in health.items()}})
+
+
+def test_a_life_diverges_in_the_first_block_that_passes_the_bound() -> None:
+    nan = math.nan
+    found = divergence(
+        blocks_with(q_largest=[3, nan, 201, 9e9], q_bound=[100, nan, 100, 100], weight_norm=[1, nan, 1, 1])
+    )
+    assert found == (2, 201.0, 100.0)
+    assert str(found) == "diverged in block 2 (values up to 201; no return can pass 100)"
+    assert divergence(blocks_with(q_largest=[3, nan], q_bound=[100, nan], weight_norm=[1, nan])) is None
+    assert divergence(blocks_with(q_largest=[3], q_bound=[100], weight_norm=[LARGEST])).block == 0
+    assert divergence(blocks_with(mood=[nan, 3.0])) is None
+    assert divergence(pd.DataFrame({"block": [0, 1]})) is None
+
+
+class Telling:
+    def __init__(self, **health: float) -> None:
+        self.health = lambda: health
+
+
+def test_what_is_recorded_has_a_place_in_every_file() -> None:
+    told = measured(Telling(a=math.nan, b=math.inf, c=-math.inf, d=2, weight_norm=math.nan))
+    assert told == {"a": None, "b": LARGEST, "c": -LARGEST, "d": 2.0, "weight_norm": LARGEST}
+    assert measured(object()) == {}

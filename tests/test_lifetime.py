@@ -13,6 +13,7 @@ import repertory
 from repertory.core.seeds import PURPOSES, generator, policy_seed, seed_sequence
 from repertory.core.sequence import task_sequence
 from repertory.core.tally import BlockTally
+from repertory.learners.health import OF_Q_LEARNING
 
 QUICK = repertory.DQN(learning_starts=500, buffer_size=2000)
 
@@ -63,6 +64,7 @@ def test_columns_and_bookkeeping() -> None:
         "mean_return",
         "last_return",
         *policies,
+        *(f"health_{name}" for name in OF_Q_LEARNING),
     ]
     assert (blocks[policies].sum(axis=1) == blocks["episodes"]).all()
     assert np.allclose(blocks["mean_return"] * blocks["episodes"], blocks["total_reward"])
@@ -218,3 +220,20 @@ def test_scores_are_the_domains() -> None:
     record = repertory.live("cartpole27", "random", 2, blocks=12, block_steps=100)
     assert record.lifetime_score == pytest.approx(record.blocks["mean_return"].mean())
     assert record.final_score == pytest.approx(record.blocks["mean_return"].iloc[2:].mean())
+
+
+def test_a_life_can_have_some_of_the_tasks() -> None:
+    short = {"blocks": 40, "block_steps": 1}
+    record = repertory.live("cartpole27", "random", 1, task=[3, 20, 5], **short)
+    assert set(record.blocks["task"]) == {3, 5, 20}
+    places = [[3, 20, 5].index(task) for task in record.blocks["task"]]
+    assert places == task_sequence(0, 0, 40, 3).tolist()
+    shifted = repertory.live("cartpole27", "random", 1, task=(3, 20, 5), run=1, **short)
+    assert [[3, 20, 5][(place + 1) % 3] for place in places] == shifted.blocks["task"].tolist()
+    assert set(repertory.live("cartpole27", "random", 1, task=range(4, 6), **short).blocks["task"]) == {4, 5}
+
+
+@pytest.mark.parametrize("task", [27, -1, [], [0, 27], [1, 1], ["a"], 1.5, "0-8"])
+def test_tasks_that_there_are_not_are_refused(task: object) -> None:
+    with pytest.raises(repertory.errors.UsageError, match=r"task is .*valid"):
+        repertory.live("cartpole27", "random", 1, task=task, blocks=1)

@@ -8,7 +8,8 @@ import pytest
 
 import repertory
 from repertory import catalogue
-from repertory.profiles import RELEASED, RELEASED_ON, differences, full_name, with_profile
+from repertory.profiles import RELEASED, RELEASED_ON, check_profile, differences, full_name, with_profile
+from repertory.runs.spec import RunSpec, run_spec
 from repertory.settings import Settings, setting
 
 PINNED = {
@@ -123,3 +124,32 @@ def test_task_matching_keeps_tasks_apart_and_is_restored_whole() -> None:
     for seed in range(30, 60):
         task = (4, 9, 20, 25)[seed % 4]
         assert player.play(task, learner, seed) == player.play(task, twin, seed)
+
+
+def test_a_component_can_be_read_under_a_profile_of_its_own() -> None:
+    mixed = run_spec("cartpole27", "dqn", 1, "epsilon-greedy", blocks=1, profile="released,learner=text")
+    assert mixed.domain.settings == catalogue.domain("cartpole27", "released").settings
+    assert mixed.learner == repertory.DQN()
+    assert mixed.selector == with_profile(repertory.EpsilonGreedy, "released", "cartpole27")
+    assert RunSpec.from_json(mixed.to_json()).to_json() == mixed.to_json()
+
+
+@pytest.mark.parametrize(
+    ("given", "means"),
+    [
+        ("released", "released"),
+        ("learner=sound", "text,learner=sound"),
+        ("released, learner=sound", "released,learner=sound"),
+        ("released,learner=released", "released"),
+        ("released,selector=sound,learner=sound,selector=text", "released,learner=sound,selector=text"),
+    ],
+)
+def test_profiles_have_one_spelling(given: str, means: str) -> None:
+    assert check_profile(given) == means
+    assert check_profile(means) == means
+
+
+@pytest.mark.parametrize("given", ["", "txt", "text,sound", "text,lerner=sound", "text,learner=", None, 3, "a=b=c"])
+def test_what_is_not_a_profile_is_refused(given: object) -> None:
+    with pytest.raises(repertory.errors.UsageError, match="Valid"):
+        check_profile(given)

@@ -53,6 +53,8 @@ def test_event_files_hold_the_record(tmp_path: Path) -> None:
     assert losses
     assert all(np.isfinite(losses))
     assert min(losses) > 0
+    (last,) = found["health/weight_norm"]  # so short a life is measured at its end alone
+    assert last == (steps[-1], pytest.approx(record.blocks["health_weight_norm"].iloc[-1]))
 
 
 def test_a_resumed_run_shows_each_block_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

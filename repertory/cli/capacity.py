@@ -13,6 +13,7 @@ from repertory import catalogue
 from repertory.analysis.capacity import check_tolerance
 from repertory.analysis.controls import capacity_of, command, scores_by_policies
 from repertory.analysis.recommend import parse_memory, recommend_policies
+from repertory.analysis.update_control import CapacityParts, capacity_parts, parts_warning
 from repertory.cli.screen import print_problems
 from repertory.cli.sweep_display import SweepDisplay
 from repertory.errors import RunStopped, UsageError, shown
@@ -29,10 +30,13 @@ MOST_STEPS = 10**8
 """Of random play on each task: each is given a seed beforehand."""
 
 
-def empirical_in_console(path: Path, tolerance: float, out: Path, console: Console) -> None:
+def empirical_in_console(
+    path: Path, tolerance: float, out: Path, console: Console, control: Path | None = None
+) -> None:
     check_tolerance(tolerance)
     check_new_folder(out)
     results = read_results(path)
+    controls = results if control is None else read_results(control)
     print_problems(console, results)
     estimates = {learner: capacity_of(results, learner) for learner in learners_with_scores(results)}
     published = {} if results.experiment is None else results.experiment.capacity
@@ -40,11 +44,29 @@ def empirical_in_console(path: Path, tolerance: float, out: Path, console: Conso
     view.print_frame(console, view.scores_table(estimates))
     console.print()
     view.print_frame(console, table)
+    for learner in estimates:
+        _print_parts(console, learner, capacity_parts(results, controls, learner))
     if min(min(estimate.runs.values()) for estimate in estimates.values()) < 2:
         console.print("no intervals: they need two runs of each condition or more", soft_wrap=True)
     view.keep(
         console, out, f"empirical-{results.path.resolve().name}", table, view.empirical_figure(estimates, tolerance)
     )
+
+
+def _print_parts(console: Console, learner: str, parts: Sequence[CapacityParts]) -> None:
+    """What smaller libraries lose, told apart; of runs without a control, that it cannot be."""
+    console.print()
+    if not any(part.tasks for part in parts):
+        console.print(
+            f"{learner}: no runs of single tasks to tell interference from ageing; next: run some with --task, and "
+            "give their folder as --control",
+            soft_wrap=True,
+        )
+        return
+    view.print_frame(console, view.parts_table(learner, parts))
+    for part in parts:
+        if warning := parts_warning(part):
+            console.print(f"{learner} with {part.policies}: {warning}", soft_wrap=True)
 
 
 def learners_with_scores(results: Results) -> list[str]:

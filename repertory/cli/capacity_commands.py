@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from repertory.cli.screen import console
+from repertory.cli.screen import PROFILE_HELP, console
 
 app = typer.Typer(name="capacity", help="How many policies do I need?", no_args_is_help=True)
 
@@ -18,12 +18,18 @@ Out = Annotated[Path, typer.Option(help="Folder for the figure and the CSV file.
 def empirical(
     results: Annotated[Path, typer.Argument(help="A folder of runs, as 'repertory reproduce' leaves.")],
     tolerance: Annotated[float, typer.Option(help="Share of the one-to-one score that may be given up.")] = 0.05,
+    control: Annotated[
+        Path | None, typer.Option(help="Folder of runs of single tasks (--task N); RESULTS itself if not given.")
+    ] = None,
     out: Out = Path("capacity"),
 ) -> None:
-    """Tasks per policy as measured: C_emp and its integral over all tolerances, from a folder's unadaptive runs."""
+    """Tasks per policy as measured: C_emp and its integral over all tolerances, from a folder's unadaptive runs.
+
+    Where there are runs of single tasks as well, what smaller libraries lose is told apart: by age, or by interference.
+    """
     from repertory.cli.capacity import empirical_in_console
 
-    empirical_in_console(results, tolerance, out, console())
+    empirical_in_console(results, tolerance, out, console(), control)
 
 
 @app.command()
@@ -41,7 +47,7 @@ def theoretical(
 @app.command()
 def clusters(
     domain: Annotated[str, typer.Argument(help="Which tasks; see 'repertory list domains'.")],
-    profile: Annotated[str, typer.Option(help="The paper's 'text' or its 'released' code.")] = "text",
+    profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "text",
     steps: Annotated[int, typer.Option(help="Of random play on each task.")] = 600_000,
     seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
     out: Out = Path("capacity"),
@@ -63,7 +69,7 @@ def recommend(
     blocks: Annotated[int | None, typer.Option(help="Blocks of a pilot's lifetime; ten for each task.")] = None,
     block_steps: Annotated[int | None, typer.Option(help="Steps in a block of the pilot.")] = None,
     runs: Annotated[int, typer.Option(help="Runs of the pilot for each number of policies.")] = 2,
-    profile: Annotated[str, typer.Option(help="The paper's 'text' or its 'released' code.")] = "text",
+    profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "text",
     workers: Annotated[int | None, typer.Option(help="Runs at a time; one per core if not given.")] = None,
     out: Out = Path("capacity"),
 ) -> None:

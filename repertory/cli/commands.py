@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from repertory.cli.capacity_commands import app as capacity_app
-from repertory.cli.screen import STOPPED_STATUS, console
+from repertory.cli.screen import PROFILE_HELP, STOPPED_STATUS, console
 from repertory.errors import unknown
 
 app = typer.Typer(
@@ -28,7 +28,7 @@ def run(
     learner: Annotated[str | None, typer.Option(help="What each policy is; see 'repertory list learners'.")] = None,
     policies: Annotated[int | None, typer.Option(help="How many policies the library holds.")] = None,
     selector: Annotated[str | None, typer.Option(help="Who plays which task; epsilon-greedy if not given.")] = None,
-    profile: Annotated[str | None, typer.Option(help="The paper's 'text' (default) or its 'released' code.")] = None,
+    profile: Annotated[str | None, typer.Option(help=PROFILE_HELP)] = None,
     run: Annotated[int | None, typer.Option(help="Which run: task sequence n is the 0-th shifted by n.")] = None,
     seed: Annotated[int | None, typer.Option(help="What all randomness follows from.")] = None,
     blocks: Annotated[int | None, typer.Option(help="Length of the lifetime; the paper's if not given.")] = None,
@@ -38,7 +38,9 @@ def run(
         list[str] | None, typer.Option("--set", help="A single setting, e.g. learner.learning_rate=0.05.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with the same settings.")] = None,
-    task: Annotated[int | None, typer.Option(help="One task for the whole life; all in random blocks if none.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="The only task, or tasks (0-8); all in random blocks if none.")
+    ] = None,
     agent: Annotated[str | None, typer.Option(help="What lives the life; a library of policies if not given.")] = None,
     hidden_tasks: Annotated[
         bool | None, typer.Option("--hidden-tasks", help="Tell neither agent nor policies which task it is.")
@@ -49,7 +51,7 @@ def run(
 ) -> None:
     """Run one lifetime: blocks of random tasks, a policy picked per episode, all learning as they go."""
     from repertory.cli.run import run_in_console
-    from repertory.cli.run_options import spec_from_options
+    from repertory.cli.run_options import parse_task, spec_from_options
 
     options = {
         "domain": domain,
@@ -61,7 +63,7 @@ def run(
         "seed": seed,
         "blocks": blocks,
         "block_steps": block_steps,
-        "task": task,
+        "task": None if task is None else parse_task(task),
         "agent": agent,
         "hidden_tasks": hidden_tasks,
     }
@@ -80,7 +82,7 @@ def reproduce(
     scale: Annotated[float, typer.Option(help="Multiplies the steps of a block; learners stay as they are.")] = 1.0,
     blocks: Annotated[int | None, typer.Option(help="Blocks of a lifetime; the paper's if not given.")] = None,
     workers: Annotated[int | None, typer.Option(help="Runs at a time; one per core if not given.")] = None,
-    profile: Annotated[str, typer.Option(help="The paper's 'text' or its 'released' code.")] = "text",
+    profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "text",
     engine: Annotated[str, typer.Option(help="'local' processes, or 'ray' for more than one machine.")] = "local",
     out: Annotated[Path | None, typer.Option(help="Folder of the sweep; results/NAME-PROFILE if not given.")] = None,
     seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,

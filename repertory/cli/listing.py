@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from repertory.catalogue import all_settings
 from repertory.paper.experiments import Published, experiment, experiment_names
-from repertory.profiles import differences, differences_on_domains
+from repertory.profiles import PROFILES, differences_on_domains, with_profile
 from repertory.settings import Settings, valid_text
 
 
 def profile_table() -> Table:
-    """Every setting in which the profiles `text` and `released` differ."""
-    table = Table("of", "setting", "text", "released", box=None, header_style="bold", pad_edge=False)
+    """Every setting in which profiles differ."""
+    table = Table("of", Column("setting", no_wrap=True), *PROFILES, box=None, header_style="bold", pad_edge=False)
     for names, settings_class in all_settings().items():
-        for setting, text, released in differences(settings_class):
-            table.add_row(names, setting, str(text), str(released))
+        under = [with_profile(settings_class, profile) for profile in PROFILES]
+        for setting in settings_class.field_names():
+            values = [str(getattr(settings, setting)) for settings in under]
+            if len(set(values)) > 1:
+                table.add_row(names, setting, *values)
         for domain, setting, released in differences_on_domains(settings_class):
             text = getattr(settings_class(), setting)
-            table.add_row(f"{names} on {domain}", setting, str(text), str(released))
+            table.add_row(f"{names} on {domain}", setting, str(text), str(released), str(text))
     return table
 
 

@@ -85,6 +85,8 @@ def print_summary(console: Console, record: Record) -> None:
         f"{len(blocks)} blocks, {blocks['steps'].sum():,} steps, {blocks['episodes'].sum():,} episodes",
         soft_wrap=True,
     )
+    if record.divergence is not None:
+        console.print(f"{record.divergence}: its scores from there on are not those of a sound learner", soft_wrap=True)
     table = Table("policy", "episodes", "tasks it plays most", box=None, header_style="bold", pad_edge=False)
     for share in policy_shares(blocks, len(settings["task_names"])):
         table.add_row(str(share.policy), f"{share.episodes:.1%}", _task_list(share.tasks))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from repertory.errors import UsageError, unknown
+from repertory.number_ranges import parse_numbers
 from repertory.runs.reading import read_toml
 from repertory.runs.spec import COMPONENTS, RUN_KEYS, RunSpec
 
@@ -51,6 +52,12 @@ def read_assignments(assignments: Sequence[str]) -> Sections:
             raise unknown("component in --set", component, COMPONENTS)
         sections.setdefault(component, {})[name] = value
     return sections
+
+
+def parse_task(text: str) -> int | list[int]:
+    """`3` is one task, `0-8` are some."""
+    tasks = parse_numbers(text, "--task", "task")
+    return tasks if len(tasks) > 1 else tasks[0]
 
 
 def spec_from_options(options: dict[str, Any], assignments: Sequence[str] = (), config: Path | None = None) -> RunSpec:

@@ -9,6 +9,7 @@ from rich.console import Console
 if TYPE_CHECKING:
     from repertory.sweeps.results import Results
 
+PROFILE_HELP = "'text', 'released' or 'sound'; mixed: 'released,learner=sound'. See 'repertory list profiles'."
 STOPPED_STATUS = 1
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130

@@ -21,7 +21,10 @@ from repertory.core.seeds import generator
 from repertory.core.tally import BlockTally, block_table
 from repertory.domains.domain import Domain
 from repertory.errors import EpisodeFault
+from repertory.learners.health import measured
 
+HEALTH_STEPS = 20_000
+"""From one measurement of health to the next, at least: so that it costs next to nothing."""
 EPISODE_SEEDS = 2**31
 """Episode seeds are below this: environments of all makes take such seeds."""
 
@@ -60,6 +63,8 @@ class Lifetime:
         self.rows: list[dict[str, Any]] = []
         self._tally: BlockTally | None = None
         """The running block, if one has begun."""
+        self._steps_before = 0
+        """Of all finished blocks."""
         self._hidden_tasks = hidden_tasks
         self._task_names = domain.task_names
         self._player = EpisodePlayer(domain, opening_steps=opening_steps(agent))
@@ -87,10 +92,18 @@ class Lifetime:
             tally = self._tally or BlockTally(block, int(self.sequence[block]), len(self.policies))
             self._tally = tally
             self._live_block(tally, monitors)
+            if self._health_is_due(tally):
+                tally.health = measured(self.policies[tally.most_played])
             self.rows.append(tally.row())
+            self._steps_before += tally.steps
             self._tally = None
             for monitor in monitors:
                 monitor.block_ended(tally)
+
+    def _health_is_due(self, tally: BlockTally) -> bool:
+        """In the blocks in which the life passes a multiple of `HEALTH_STEPS`, and in the last."""
+        passed = (self._steps_before + tally.steps) // HEALTH_STEPS > self._steps_before // HEALTH_STEPS
+        return passed or tally.block == len(self.sequence) - 1
 
     def _live_block(self, tally: BlockTally, monitors: Sequence[Monitor]) -> None:
         """Episodes of one task until the block's steps are used up; the running episode is finished."""
@@ -137,6 +150,7 @@ class Lifetime:
         """Become the lifetime that `state` described."""
         self.agent.load_state_dict(arrays)
         self.rows = list(values["rows"])
+        self._steps_before = sum(int(row["steps"]) for row in self.rows)
         self._tally = None if values["tally"] is None else BlockTally.from_state(values["tally"], len(self.policies))
         self._select_rng.bit_generator.state = values["select"]
         self._env_rng.bit_generator.state = values["env"]
@@ -144,8 +158,7 @@ class Lifetime:
     @property
     def steps(self) -> int:
         """Lived so far, those of the running block included."""
-        finished = sum(int(row["steps"]) for row in self.rows)
-        return finished + (0 if self._tally is None else self._tally.steps)
+        return self._steps_before + (0 if self._tally is None else self._tally.steps)
 
     @property
     def can_be_saved(self) -> bool:

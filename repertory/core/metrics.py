@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from repertory.core.tally import health_of
 from repertory.errors import UsageError
+from repertory.learners.health import has_diverged
 
 FINAL_BLOCKS = 10
 """The paper's "final" score is the mean over this many last blocks: 600,000 steps of Cartpole, 2 million of POcman."""
@@ -73,6 +75,33 @@ def standard_error(samples: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.full(samples.shape[1:], np.nan)
     error: NDArray[np.float64] = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
     return error
+
+
+class Divergence(NamedTuple):
+    """When the values of a policy first passed what is possible (`repertory.learners.health.has_diverged`)."""
+
+    block: int
+    largest: float
+    """Of the values, in size."""
+    bound: float
+    """No return can be larger."""
+
+    def __str__(self) -> str:
+        return f"diverged in block {self.block} (values up to {self.largest:.3g}; no return can pass {self.bound:.3g})"
+
+
+def divergence(blocks: pd.DataFrame) -> Divergence | None:
+    """Of a lifetime; None for a sound one, or one whose health was not measured."""
+    health = health_of(blocks).dropna(how="all")
+    measures = {str(name): column.to_numpy(float) for name, column in health.items()}
+    if not len(health) or not np.any(diverged := has_diverged(measures)):
+        return None
+    first = int(np.argmax(diverged))
+    kind = "q" if "q_bound" in measures else "value"
+    largest, bound = (
+        float(measures.get(f"{kind}_{name}", [np.nan] * len(health))[first]) for name in ("largest", "bound")
+    )
+    return Divergence(int(blocks.loc[health.index[first], "block"]), largest, bound)
 
 
 # ------------------------------------------------------------------------------------ forgetting and transfer

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+HEALTH = "health_"
+"""Columns of health begin so."""
 LAST_EPISODES = 10
 """`last_return` is the mean return of this many last episodes of a block."""
 
@@ -24,7 +26,14 @@ class BlockTally:
         self.total_reward = 0.0
         self.plays = [0] * n_policies
         """How many episodes each policy played; policies that come later in the block are added."""
+        self.health: dict[str, float | None] = {}
+        """Of the policy that has played most, at the end of the block, where it was measured."""
         self._last_returns: deque[float] = deque(maxlen=LAST_EPISODES)
+
+    @property
+    def most_played(self) -> int:
+        """The policy."""
+        return self.plays.index(max(self.plays))
 
     def add(self, policy: int, total_reward: float, steps: int) -> None:
         self.steps += steps
@@ -70,18 +79,21 @@ class BlockTally:
             "mean_return": self.mean_return,
             "last_return": self.last_return,
             **{f"policy_{i}": count for i, count in enumerate(self.plays)},
+            **{f"{HEALTH}{name}": value for name, value in self.health.items()},
         }
 
 
 def block_table(rows: list[dict[str, Any]], n_policies: int) -> pd.DataFrame:
     """`record.blocks`: a row per block, columns as `BlockTally.row`, also when no block was lived.
 
-    A policy that was not there yet has played no episode.
+    A policy that was not there yet has played no episode. Health that was not measured is NaN.
     """
     columns = ["block", "task", "steps", "episodes", "total_reward", "mean_return", "last_return"]
-    played = max((len(row) - len(columns) for row in rows), default=0)
+    played = max((sum(name.startswith("policy_") for name in row) for row in rows), default=0)
     policies = [f"policy_{i}" for i in range(max(n_policies, played))]
-    return pd.DataFrame([dict.fromkeys(policies, 0) | row for row in rows], columns=[*columns, *policies])
+    health = list(dict.fromkeys(name for row in rows for name in row if name.startswith(HEALTH)))
+    table = pd.DataFrame([dict.fromkeys(policies, 0) | row for row in rows], columns=[*columns, *policies, *health])
+    return table.astype(dict.fromkeys(health, float))
 
 
 RECENT_BLOCKS = 3
@@ -94,6 +106,12 @@ def recent_shares(blocks: pd.DataFrame, n_tasks: int) -> NDArray[np.float64]:
     totals = plays.sum(axis=1, keepdims=True)
     shares: NDArray[np.float64] = np.divide(plays, totals, out=np.full_like(plays, np.nan), where=totals > 0)
     return shares
+
+
+def health_of(blocks: pd.DataFrame) -> pd.DataFrame:
+    """A column for each measure; NaN in blocks in which health was not measured."""
+    columns = [column for column in blocks.columns if column.startswith(HEALTH)]
+    return blocks[columns].rename(columns=lambda column: column.removeprefix(HEALTH))
 
 
 def policy_columns(blocks: pd.DataFrame) -> list[str]:

@@ -26,6 +26,9 @@ DORMANT = 0.025
 DIVERGED = 2.0
 """Values this many times as large as any return can be are no estimates of returns any more."""
 
+LARGEST = 3e38
+"""Stands for all that is larger: files have no sign for infinity."""
+
 OF_ALL = {
     "td_error": "mean size of the error that is learned from: Q or the value, less its target",
     "gradient_norm": "length of the loss's gradient before any clipping: the mean of the sample's minibatches",
@@ -60,17 +63,29 @@ class Minibatch(NamedTuple):
     gradient: NDArray[np.float32]
 
 
-def has_diverged(health: Mapping[str, float]) -> bool:
-    """Whether values have passed twice what a return can be, or weights are no numbers any more.
+def has_diverged(health: Mapping[str, Any]) -> Any:
+    """Whether values have passed twice what a return can be, or weights are no numbers any more; of arrays, each.
 
     As long as nothing but rewards of 0 has been seen there is no bound to pass.
     """
-    if not np.isfinite(health.get("weight_norm", 0.0)):
-        return True
+    weights = np.asarray(health.get("weight_norm", 0.0), float)
+    found = ~(np.abs(weights) < LARGEST)
     for largest, bound in (("q_largest", "q_bound"), ("value_largest", "value_bound")):
-        if health.get(bound, 0.0) > 0.0 and health.get(largest, 0.0) > DIVERGED * health[bound]:
-            return True
-    return False
+        limit = np.asarray(health.get(bound, 0.0), float)
+        found = found | ((limit > 0.0) & (np.asarray(health.get(largest, 0.0), float) > DIVERGED * limit))
+    return found if found.ndim else bool(found)
+
+
+def measured(policy: Any) -> dict[str, float | None]:
+    """A policy's health as it is recorded: None for what cannot be measured yet, and nothing of a learner that does
+    not tell. What has grown past all numbers is `LARGEST`."""
+    tell = getattr(policy, "health", None)
+    if tell is None:
+        return {}
+    health = {name: float(value) for name, value in tell().items()}
+    if np.isnan(health.get("weight_norm", 0.0)):
+        health["weight_norm"] = np.inf
+    return {name: None if np.isnan(value) else min(max(value, -LARGEST), LARGEST) for name, value in health.items()}
 
 
 def norm(vector: NDArray[Any]) -> float:

@@ -1,7 +1,8 @@
 """Experiments as data: conditions, length, number of runs and, for the paper's, the published values beside them.
 
-Each table or figure of the paper is one TOML file in `published/`. A score there is `[mean, standard deviation]` over
-runs, or `[mean]` where the paper prints no more. A file of one's own has the same form and needs no more than this:
+Each table or figure of the paper is one TOML file in `published/`; those in `beyond/` ask what the paper does not. A
+published score is `[mean, standard deviation]` over runs, or `[mean]` where the paper prints no more. A file of one's
+own has the same form and needs no more than this:
 
     domain = "cartpole27"
     blocks = 100
@@ -18,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +29,8 @@ from repertory.runs.reading import read_toml
 from repertory.runs.spec import COMPONENTS, DEFAULTS
 
 TASK_OF_THE_RUN = "of the run"
+FOLDERS = ("published", "beyond")
+"""Of experiment files: those of the paper's tables and figures, and those that go past it."""
 
 
 class Published(NamedTuple):
@@ -47,6 +51,11 @@ class Condition:
     selector: str = DEFAULTS["selector"]
     agent: str = DEFAULTS["agent"]
     hidden_tasks: bool = False
+    profile: str = ""
+    """Of single components, on top of the sweep's: `learner=sound`."""
+    task: str | int | tuple[int, ...] | None = None
+    """The only tasks; `TASK_OF_THE_RUN` if run n has task n alone."""
+    runs: int = 1
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Changes to the settings of `learner`, `selector`, `agent` and `domain`."""
     lifetime: Published | None = None
@@ -91,8 +100,6 @@ class Experiment:
     block_steps: int
     """Of a lifetime; the domain's usual length if a file does not say."""
     conditions: Mapping[str, Condition]
-    task: str | None = None
-    """`TASK_OF_THE_RUN` if run n is lived on task n alone."""
     final: str = "last 10 blocks"
     comparisons: tuple[Comparison, ...] = ()
     capacity: Mapping[str, PublishedCapacity] = field(default_factory=dict)
@@ -113,17 +120,22 @@ class Experiment:
 
 
 @cache
-def experiment_names() -> tuple[str, ...]:
-    files = resources.files("repertory.paper").joinpath("published").iterdir()
-    return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
+def experiment_names(folders: tuple[str, ...] = FOLDERS) -> tuple[str, ...]:
+    return tuple(sorted(name for folder in folders for name in _files(folder)))
+
+
+@cache
+def _files(folder: str) -> dict[str, Traversable]:
+    files = resources.files("repertory.paper").joinpath(folder).iterdir()
+    return {file.name.removesuffix(".toml"): file for file in files if file.name.endswith(".toml")}
 
 
 @cache
 def experiment(name: str) -> Experiment:
-    """An experiment of the paper by name."""
+    """An experiment by name."""
     if name not in experiment_names():
         raise unknown("experiment", name, experiment_names())
-    file = resources.files("repertory.paper").joinpath("published", f"{name}.toml")
+    file = next(files[name] for files in map(_files, FOLDERS) if name in files)
     return read_experiment(name, tomllib.loads(file.read_text()))
 
 
@@ -136,7 +148,10 @@ KEYS = (
     *("title", "domain", "runs", "blocks", "block_steps", "conditions", "defaults", "task", "final"),
     *("comparisons", "capacity", "ranges", "days_per_run"),
 )
-CONDITION_KEYS = ("learner", "policies", "selector", "agent", "hidden_tasks", "settings", "lifetime", "final")
+CONDITION_KEYS = (
+    *("learner", "policies", "selector", "agent", "hidden_tasks", "profile", "task", "runs"),
+    *("settings", "lifetime", "final"),
+)
 
 
 def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:
@@ -155,8 +170,8 @@ def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:
     usual = catalogue.lengths(rest["domain"])
     rest = {"blocks": usual[0], "block_steps": usual[1], **rest}
     for key in ("runs", "blocks", "block_steps"):
-        if type(rest[key]) is not int or rest[key] < 1:
-            raise UsageError(f"'{key}' in {name} is {rest[key]!r}; valid: a whole number at least 1")
+        _check_count(name, key, rest[key])
+    defaults = {"runs": rest["runs"], "task": rest.pop("task", None), **defaults}
     conditions = {key: _read_condition(name, key, value, defaults) for key, value in tables.items()}
     try:
         published = _read_published(rest)
@@ -169,6 +184,19 @@ def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:
             if condition not in conditions:
                 raise UsageError(f"experiment {name} compares {condition}, which it does not have")
     return Experiment(name=name, conditions=conditions, **published, **rest)
+
+
+def _check_count(source: str, key: str, given: Any) -> None:
+    if type(given) is not int or given < 1:
+        raise UsageError(f"'{key}' in {source} is {given!r}; valid: a whole number at least 1")
+
+
+def _read_task(source: str, given: Any) -> str | int | tuple[int, ...] | None:
+    """Whether there are such tasks is seen when runs are made of them."""
+    tasks = given if isinstance(given, list) else [given]
+    if given in (None, TASK_OF_THE_RUN) or (tasks and all(type(task) is int and task >= 0 for task in tasks)):
+        return tuple(given) if isinstance(given, list) else given
+    raise UsageError(f"'task' in {source} is {given!r}; valid: '{TASK_OF_THE_RUN}', a task, or a list of tasks")
 
 
 def _read_published(rest: dict[str, Any]) -> dict[str, Any]:
@@ -204,5 +232,7 @@ def _read_condition(source: str, name: str, given: Any, defaults: Mapping[str, A
     for part in settings:
         if part not in COMPONENTS:
             raise unknown(f"component in the settings of condition '{name}'", part, COMPONENTS)
+    _check_count(f"condition '{name}' of {source}", "runs", entry["runs"])
+    entry["task"] = _read_task(f"condition '{name}' of {source}", entry["task"])
     scores = {key: Published(*entry[key]) for key in ("lifetime", "final") if key in entry}
     return Condition(**{**entry, "name": name, **scores})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from repertory.analysis.capacity import CapacityEstimate
 from repertory.analysis.clusters import PUBLISHED, Clusters
 from repertory.analysis.recommend import Recommendation
+from repertory.analysis.update_control import CapacityParts
 from repertory.paper.experiments import PublishedCapacity
 from repertory.paths import staged
 from repertory.report.chart import BOTH, POINTS, STEPS, Axis, Band, Chart, Mark, Rule, Series, single
@@ -81,6 +82,25 @@ def scores_table(estimates: Mapping[str, CapacityEstimate]) -> pd.DataFrame:
         }
         for learner, estimate in estimates.items()
         for count, score in sorted(estimate.curve.scores.items())
+    ]
+    return pd.DataFrame(rows)
+
+
+def parts_table(learner: str, parts: Sequence[CapacityParts]) -> pd.DataFrame:
+    """A row per number of policies: what it loses or gains against a policy per task, and why."""
+    rows = [
+        {
+            "learner": learner,
+            "policies": part.policies,
+            "score": part.library,
+            "control": part.control,
+            "sharing": part.sharing,
+            "interference": part.interference,
+            "ageing": part.ageing,
+            "tasks": part.tasks,
+            "diverged": f"{part.diverged} of {part.runs}",
+        }
+        for part in parts
     ]
     return pd.DataFrame(rows)
 

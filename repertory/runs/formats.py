@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from repertory import catalogue
+from repertory.core.tally import HEALTH
 from repertory.domains.domain import SCORES
 from repertory.errors import UsageError
 from repertory.runs.provenance import MadeBy
@@ -77,7 +78,7 @@ class _Shape:
     profile: str
     score: str
     task_names: list[str]
-    task: int | None
+    task: int | list[int] | None
     hidden_tasks: bool
 
     def __post_init__(self) -> None:
@@ -189,6 +190,9 @@ def read_blocks(path: Path, settings: Mapping[str, Any]) -> pd.DataFrame:
             raise Unreadable(path, f"the column '{column}' is missing")
         kind = "iuf" if column in REAL_COLUMNS else "iu"
         if blocks[column].dtype.kind not in kind or not _finite(blocks[column]):
+            raise Unreadable(path, f"the column '{column}' holds what is not a number")
+    for column in blocks.columns:
+        if column.startswith(HEALTH) and blocks[column].dtype.kind not in "iuf":
             raise Unreadable(path, f"the column '{column}' holds what is not a number")
     for column, least, most in (
         ("task", 0, len(settings["task_names"]) - 1),

@@ -32,7 +32,7 @@ def live(
     run: int = 0,
     seed: int = 0,
     profile: str = "text",
-    task: int | None = None,
+    task: int | Sequence[int] | None = None,
     agent: MakeAgent | str = "library",
     hidden_tasks: bool = False,
     out: str | Path | None = None,
@@ -40,15 +40,15 @@ def live(
 ) -> Record:
     """Live one lifetime of Lifetime Policy Reuse and return its record.
 
-    `domain`, `learner` and `selector` are objects or names in the catalogue; names are read under `profile`, objects
-    are taken as they are. `learner` may be settings such as `repertory.DQN()` or any callable
-    `(observation_space, action_space, seed)` that returns a learner; `selector` any callable
-    `(n_tasks, n_policies, rng)` that returns a selector. `agent` is what makes a lifetime of them: the fixed library
-    with its selector by default, or any callable that takes an `AgentSetup` and returns an agent. With `hidden_tasks`,
-    neither agent nor policies are told which task it is. `blocks` and `block_steps` are as long as the paper's if not
-    given (675 blocks of 60,000 steps for domains that are not in the paper). With `task`, all blocks present that one
-    task. With `out`, the run is saved in that folder; one that was interrupted there is resumed, and of one that is
-    finished the record is returned.
+    `domain`, `learner` and `selector` are objects or names in the catalogue; names are read under `profile` (see
+    `repertory.profiles`), objects are taken as they are. `learner` may be settings such as `repertory.DQN()` or any
+    callable `(observation_space, action_space, seed)` that returns a learner; `selector` any callable `(n_tasks,
+    n_policies, rng)` that returns a selector. `agent` is what makes a lifetime of them: the fixed library with its
+    selector by default, or any callable that takes an `AgentSetup` and returns an agent. With `hidden_tasks`, neither
+    agent nor policies are told which task it is. `blocks` and `block_steps` are as long as the paper's if not given
+    (675 blocks of 60,000 steps for domains that are not in the paper). With `task`, all blocks present that one task,
+    or one of those. With `out`, the run is saved in that folder; one that was interrupted there is resumed, and of one
+    that is finished the record is returned.
     """
     spec = run_spec(
         domain,

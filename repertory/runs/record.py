@@ -24,7 +24,8 @@ class Record:
 
     blocks: pd.DataFrame
     """A row per block: block, task, steps, episodes, total_reward, mean_return, last_return (of its last ten episodes),
-    and the episodes that each policy played (policy_0, policy_1, ...)."""
+    the episodes that each policy played (policy_0, policy_1, ...), and the health of the one that played most
+    (health_q_largest, ...; see `repertory.learners.health`), every 20,000 steps or more."""
     settings: dict[str, Any]
     agent: Agent
     observation_space: gymnasium.Space[Any]
@@ -49,6 +50,11 @@ class Record:
     def final_score(self) -> float:
         """Mean score of the last ten blocks."""
         return metrics.final_score(self.blocks, self.settings["score"])
+
+    @property
+    def divergence(self) -> metrics.Divergence | None:
+        """When the values of a policy passed what any return can be; None for a sound life."""
+        return metrics.divergence(self.blocks)
 
     def library(self) -> Library:
         """The policies, and which of them plays which task by now."""

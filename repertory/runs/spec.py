@@ -9,7 +9,7 @@ name with all its settings, so that no default can change what a recorded run wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from repertory.agents.library import PolicyLibrary
 from repertory.agents.protocol import AgentSetup, MakeAgent
 from repertory.core.lifetime import Lifetime
 from repertory.core.seeds import generator, policy_seed
-from repertory.core.sequence import single_task, task_sequence
+from repertory.core.sequence import task_sequence
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError, shown, unknown
 from repertory.learners.protocol import Learner, MakeLearner
@@ -58,8 +58,8 @@ class RunSpec:
     seed: int
     run: int
     profile: str
-    task: int | None = None
-    """The only task of the lifetime; all of them in random blocks if none."""
+    task: int | tuple[int, ...] | None = None
+    """The only task of the lifetime, or the only ones, in random blocks; all of them if none."""
     agent: MakeAgent = field(default_factory=PolicyLibrary)
     """What lives the lifetime; the library of policies with a selector if not said otherwise."""
     hidden_tasks: bool = False
@@ -71,14 +71,20 @@ class RunSpec:
             largest = MOST if name in ("policies", "blocks") else LARGEST_INTEGER
             if isinstance(value, bool) or not isinstance(value, int) or not smallest <= value <= largest:
                 raise UsageError(f"{name} is {shown(value)}; valid: a whole number at least {smallest}")
-        last = self.domain.n_tasks - 1
-        if self.task is not None and not (type(self.task) is int and 0 <= self.task <= last):
-            raise UsageError(f"task is {shown(self.task)}; valid: 0 to {last}, or none for all in random blocks")
-        check_profile(self.profile)
+        self._check_task()
+        object.__setattr__(self, "profile", check_profile(self.profile))
         if not isinstance(self.hidden_tasks, bool):
             raise UsageError(f"hidden_tasks is {shown(self.hidden_tasks)}; valid: true or false")
         # A selector that does not fit the library refuses here, before anything is written.
         self.selector(self._known_tasks or 1, self.policies, self._assign_rng())
+
+    def _check_task(self) -> None:
+        last = self.domain.n_tasks - 1
+        tasks = self.task if isinstance(self.task, tuple) else () if self.task is None else (self.task,)
+        if self.task == () or not all(type(task) is int and 0 <= task <= last for task in tasks):
+            raise UsageError(f"task is {shown(self.task)}; valid: 0 to {last}, some of them, or none for all of them")
+        if len(set(tasks)) < len(tasks):
+            raise UsageError(f"task is {shown(self.task)}; valid: each task once")
 
     @property
     def _known_tasks(self) -> int | None:
@@ -116,9 +122,10 @@ class RunSpec:
         )
 
     def _sequence(self) -> NDArray[np.int64]:
-        if self.task is not None:
-            return single_task(self.task, self.blocks)
-        return task_sequence(self.seed, self.run, self.blocks, self.domain.n_tasks)
+        if self.task is None:
+            return task_sequence(self.seed, self.run, self.blocks, self.domain.n_tasks)
+        tasks = np.array(self.task if isinstance(self.task, tuple) else [self.task], np.int64)
+        return tasks[task_sequence(self.seed, self.run, self.blocks, len(tasks))]
 
     # --------------------------------------------------------------------------------------------- as a record
 
@@ -141,7 +148,7 @@ class RunSpec:
             "seed": self.seed,
             "run": self.run,
             "profile": self.profile,
-            "task": self.task,
+            "task": list(self.task) if isinstance(self.task, tuple) else self.task,
             "hidden_tasks": self.hidden_tasks,
             "score": self.domain.score,
             "task_names": list(self.domain.task_names),
@@ -195,7 +202,7 @@ def run_spec(
     run: int = 0,
     seed: int = 0,
     profile: str = "text",
-    task: int | None = None,
+    task: int | Sequence[int] | None = None,
     agent: MakeAgent | str = "library",
     hidden_tasks: bool = False,
 ) -> RunSpec:
@@ -217,7 +224,7 @@ def run_spec(
         seed=_plain_integer(seed),
         run=_plain_integer(run),
         profile=profile,
-        task=_plain_integer(task),
+        task=tuple(map(_plain_integer, task)) if isinstance(task, (list, tuple, range)) else _plain_integer(task),
         hidden_tasks=hidden_tasks,
     )
 

@@ -1,4 +1,4 @@
-"""TensorBoard event files of a run: score, selection shares, loss per policy, against steps lived.
+"""TensorBoard event files of a run: score, selection shares, loss per policy, health, against steps.
 
 They are in the folder `tensorboard` of the run. A run that goes on from a checkpoint tells TensorBoard to forget what
 was logged after it.
@@ -57,6 +57,7 @@ class TensorBoardMonitor(Monitor):
             if updates > earlier_updates:
                 scalars[f"loss/policy {number}"] = (total - earlier_total) / (updates - earlier_updates)
             self._losses[number] = updates, total
+        scalars |= {f"health/{name}": value for name, value in tally.health.items() if value is not None}
         values = [self._summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
         summary = self._summary(value=values)
         with contextlib.suppress(OSError):  # a full disk ends the run where it is saved, with a message

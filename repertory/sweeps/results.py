@@ -45,6 +45,11 @@ class Run:
         """Of each block."""
         return metrics.block_scores(self.blocks, self.score_kind)
 
+    @cached_property
+    def divergence(self) -> metrics.Divergence | None:
+        """When the values of a policy passed what any return can be."""
+        return metrics.divergence(self.blocks)
+
     def score(self, which: str, final: str = "last 10 blocks") -> float:
         """`lifetime` or `final`; the latter of the last 10 blocks, or the last 10 episodes."""
         if which == "lifetime":

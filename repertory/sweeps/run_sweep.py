@@ -68,6 +68,8 @@ def prepare(
     if not os.path.isdir(path):  # a sweep that is over may be read only
         check_new_folder(path)
     path = path.resolve()
-    numbers = list(runs) if runs is not None and not isinstance(runs, str) else parse_runs(runs, chosen.data.runs)
     selected = chosen.data.select(conditions)
-    return path, [chosen.job(path, condition, run, tensorboard) for run in numbers for condition in selected]
+    given = parse_runs(runs) if isinstance(runs, str) else runs
+    numbers = range(max(condition.runs for condition in selected)) if given is None else given
+    asked = [(run, each) for run in numbers for each in selected if given is not None or run < each.runs]
+    return path, [chosen.job(path, condition, run, tensorboard) for run, condition in asked]

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from repertory.errors import UsageError, shown, unknown
 from repertory.machine import usable_cores
+from repertory.number_ranges import parse_numbers
 from repertory.paper.experiments import (
     TASK_OF_THE_RUN,
     Condition,
@@ -41,7 +42,7 @@ from repertory.sweeps.local_engine import LocalEngine
 FILE_NAME = "sweep.json"
 FORMAT = 2
 """Of that file; see `formats`."""
-LARGEST_SCALE, LARGEST_BLOCKS, MOST_RUNS = 1e6, 10**7, 10**5
+LARGEST_SCALE, LARGEST_BLOCKS = 1e6, 10**7
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Sweep:
     """What the experiment is, if it is not the paper's: the content of its file."""
 
     def __post_init__(self) -> None:
-        check_profile(self.profile)
+        object.__setattr__(self, "profile", check_profile(self.profile))
         self.data  # noqa: B018  what is wrong with the experiment is told here
         if not 0 < self.scale <= LARGEST_SCALE:
             raise UsageError(f"--scale is {self.scale}; valid: a number above 0, at most {LARGEST_SCALE:g}")
@@ -101,8 +102,8 @@ class Sweep:
             "block_steps": self.block_steps,
             "run": run,
             "seed": self.seed,
-            "profile": self.profile,
-            "task": run % self.data.runs if self.data.task == TASK_OF_THE_RUN else None,
+            "profile": f"{self.profile},{condition.profile}" if condition.profile else self.profile,
+            "task": run % condition.runs if condition.task == TASK_OF_THE_RUN else condition.task,
         }
         spec = RunSpec.from_names(values, condition.settings)
         return Job(condition.name, str(run_path(out, condition.name, run)), spec.to_json(), tensorboard)
@@ -113,7 +114,7 @@ def run_path(out: Path, condition: str, run: int) -> Path:
 
 
 def default_folder(name: str, profile: str) -> Path:
-    return Path("results") / f"{name}-{profile}"
+    return Path("results") / f"{name}-{profile.replace(',', '-').replace('=', '-')}"
 
 
 def claim(out: Path, sweep: Sweep) -> None:
@@ -250,19 +251,6 @@ def make_engine(name: str, workers: int | None) -> Engine:
     raise unknown("engine", name, [*ENGINES, *_other_engines()])
 
 
-def parse_runs(text: str | None, count: int) -> list[int]:
-    """`0-3,7` to [0, 1, 2, 3, 7]; all of the experiment's if not given."""
-    if text is None:
-        return list(range(count))
-    runs: set[int] = set()
-    for part in text.split(","):
-        first, _dash, last = part.strip().partition("-")
-        digits = (first, last) if _dash else (first,)
-        if not all(number.isascii() and number.isdigit() and len(number) < 10 for number in digits):
-            raise UsageError(f"--runs is '{text}'; valid: numbers and ranges such as 0-26 or 0,3,5-7")
-        if int(last or first) - int(first) >= MOST_RUNS:
-            raise UsageError(f"--runs is '{text}'; valid: at most {MOST_RUNS} runs")
-        runs |= set(range(int(first), int(last or first) + 1))
-    if not runs:
-        raise UsageError(f"--runs is '{text}', which names no run; valid: such as 0-26")
-    return sorted(runs)
+def parse_runs(text: str) -> list[int]:
+    """`0-3,7` to [0, 1, 2, 3, 7]."""
+    return parse_numbers(text, "--runs", "run")

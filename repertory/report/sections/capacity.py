@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from repertory.analysis.controls import capacity_of, scores_by_policies
+from repertory.analysis.update_control import capacity_parts, parts_warning
 from repertory.errors import UsageError
 from repertory.report.chart import STEPS, Axis, Chart, Mark, Series, single
 from repertory.report.domains import Part, by_domain
@@ -20,6 +21,7 @@ AXES = Axis("tolerance (share of the one-to-one score given up)", low=0, high=1)
 
 def section(results: Results) -> Section | None:
     rows: list[dict[str, Any]] = []
+    part_rows: list[dict[str, Any]] = []
     curves, notes = [], []
     for part in by_domain(results):
         for learner in part.results.learners():
@@ -28,6 +30,10 @@ def section(results: Results) -> Section | None:
                     row, curve = _row(part, learner, len(rows))
                     rows.append(row)
                     curves.append(curve)
+                    parts = capacity_parts(part.results, part.results, learner)
+                    part_rows += [{"learner": part.named(learner), **each._asdict()} for each in parts if each.tasks]
+                    warned = {each.policies: parts_warning(each) for each in parts}
+                    notes += [f"{part.named(learner)} with {n}: {text}." for n, text in warned.items() if text]
             except UsageError as reason:  # such as a library that the others are measured against, not there yet
                 notes.append(f"{part.named(learner)}: {reason}")
     if not rows:
@@ -36,7 +42,8 @@ def section(results: Results) -> Section | None:
         "Tasks per policy within a tolerance, from the unadaptive lifetime scores, and the mean over all tolerances "
         "(*integrated*)."
     )
-    return Section("capacity", TITLE, intro, notes[:SHOWN_NOTES], [_table(rows)], [_chart(curves)])
+    tables = [_table(rows), _parts_table(part_rows)] if part_rows else [_table(rows)]
+    return Section("capacity", TITLE, intro, notes[:SHOWN_NOTES], tables, [_chart(curves)])
 
 
 def _row(part: Part, learner: str, index: int) -> tuple[dict[str, Any], Series]:
@@ -78,6 +85,22 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         column("published", "published itc"),
     ]
     return Table("capacity", columns, rows)
+
+
+def _parts_table(rows: list[dict[str, Any]]) -> Table:
+    """What smaller libraries lose or gain, as shares of the score with a policy per task."""
+    columns = [
+        name_column("learner"),
+        column("policies"),
+        column("score", "library"),
+        column("alone, as many updates", "control"),
+        Column("sharing", lambda row: f"{row['sharing']:+.1%}"),
+        Column("interference", lambda row: f"{row['interference']:+.1%}"),
+        Column("ageing", lambda row: f"{row['ageing']:.1%}"),
+        column("tasks"),
+        Column("diverged", lambda row: f"{row['diverged']} of {row['runs']}"),
+    ]
+    return Table("capacity-parts", columns, rows)
 
 
 def _interval(row: Row) -> str:
