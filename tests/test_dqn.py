@@ -79,6 +79,7 @@ def test_gradient_equals_torch(options: dict, rng: np.random.Generator) -> None:
         np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-4, atol=1e-6)
 
 
+@needs_torch
 def test_adam_steps_equal_torch_and_need_no_more_memory(rng: np.random.Generator) -> None:
     learner = repertory.DQN(learning_starts=20, train_freq=1, **ADAM)(*SPACES, seed=1)
     theirs = torch.tensor(learner.policy["weights"].copy(), requires_grad=True)

@@ -41,9 +41,10 @@ class Values(NamedTuple):
     unusable: Sequence[str]
 
 
-NAMES = ["", " ", "cartpol", "DQN", "dqn ", "a\nb", "a\rb", "\x1b[31mred", "a\u2028b", "a\0b", "ünïcödé ☃", "\udcff"]
-NAMES += ["-", "--", "../../etc", "x" * 10_000, "%s%n{0}", "[bold]", "'", '"', "text\n", "random\x00", "null", "[]"]
-NO_NUMBERS = ["", " ", "x", "0x10", "1,5", "1 2", "--1", "½", "1_", "None", "\0", "1;", "9" * 5000 + "x"]
+# No null characters: a command line cannot hold one.
+NAMES = ["", " ", "cartpol", "DQN", "dqn ", "a\nb", "a\rb", "\x1b[31mred", "a\u2028b", "ünïcödé ☃", "\udcff"]
+NAMES += ["-", "--", "../../etc", "x" * 10_000, "%s%n{0}", "[bold]", "'", '"', "text\n", "null", "[]"]
+NO_NUMBERS = ["", " ", "x", "0x10", "1,5", "1 2", "--1", "½", "1_", "None", "1;", "9" * 5000 + "x"]
 NO_WHOLE = [*NO_NUMBERS, "1.5", "nan", "inf", "1e400", "9" * 5000]
 HUGE = ["-1", "-9223372036854775809", "9" * 30]
 BEYOND = ["nan", "-nan", "inf", "-inf", "1e400", "-0.1", "-1", "-1e300"]
@@ -55,7 +56,7 @@ KINDS: dict[str, Values] = {
     "profile": Values(["text", "released"], [], NAMES),
     "engine": Values(["local"], [], NAMES),
     "experiment": Values(["cartpole27", "ucb"], [], NAMES),
-    "conditions": Values(["*1P"], [], ["a\nb", "dqn", "\0", "[", "x" * 10_000, "☃", "*1P,x"]),
+    "conditions": Values(["*1P"], [], ["a\nb", "dqn", "[", "x" * 10_000, "☃", "*1P,x"]),
     "example": Values(["walks"], [], NAMES),
     "list": Values(["profiles"], [], NAMES),
     "count": Values(["1", "2"], NO_WHOLE, ["0", *HUGE]),
@@ -66,13 +67,13 @@ KINDS: dict[str, Values] = {
     "tolerance": Values(["0", "0.25"], NO_NUMBERS, BEYOND),
     "fps": Values(["10"], NO_NUMBERS, [*BEYOND, "0", "51"]),
     "port": Values(["0"], NO_WHOLE, [*HUGE, "70000"]),
-    "size": Values(["200MB"], ["", "x", "MB", "1 TB", "5\n", "\0MB"], ["-1MB", "0", "nan", "inf", "1e999GB", "1B"]),
-    "policies": Values(["1,2"], ["", ",", "x", "1,,2", "1.5", "1;2", "\0", "9" * 5000], ["0", "-1", "28", "9" * 30]),
-    "runs": Values(["0", "0-1"], ["", ",", "x", "-1", "-", "1-2-3", "²", "\0", "1\n2"], ["0-999999999", "2-1"]),
+    "size": Values(["200MB"], ["", "x", "MB", "1 TB", "5\n"], ["-1MB", "0", "nan", "inf", "1e999GB", "1B"]),
+    "policies": Values(["1,2"], ["", ",", "x", "1,,2", "1.5", "1;2", "9" * 5000], ["0", "-1", "28", "9" * 30]),
+    "runs": Values(["0", "0-1"], ["", ",", "x", "-1", "-", "1-2-3", "²", "1\n2"], ["0-999999999", "2-1"]),
     "assignment": Values(
         ["domain.force=2"],
         ["", "=", "learner", "learner.", ".x=1", "learner.=1", "x.y=1", "☃.☃=1"],
-        ["domain.force=nan", "domain.force=a\nb", "domain.\0=1", "domain.x=1", "selector.epsilon=" + "9" * 5000],
+        ["domain.force=nan", "domain.force=a\nb", "domain.x=1", "selector.epsilon=" + "9" * 5000],
     ),
 }
 
@@ -154,14 +155,14 @@ class Places:
         os.mkfifo(folder / "pipe")
         for loop, target in (("loop", "loop"), ("this", "that"), ("that", "this"), ("dangling", "nowhere")):
             (folder / loop).symlink_to(folder / target)
-        names = [LONG_NAME, LONG_PATH, f"new/{LONG_NAME}", "loop", "loop/x", "this/x/y", "a\0b", "file/x", "pipe/x"]
+        names = [LONG_NAME, LONG_PATH, f"new/{LONG_NAME}", "loop", "loop/x", "this/x/y", "file/x", "pipe/x"]
         names += [f"file/{LONG_NAME}", f"loop/{LONG_NAME}/x", "dangling"]
-        cannot_be = [LONG_NAME, LONG_PATH, "\0", *(f"{folder}/{name}" for name in names)]
+        cannot_be = [LONG_NAME, LONG_PATH, *(f"{folder}/{name}" for name in names)]
         is_not = ["no\nsuch", "no\x1b[2Jsuch", "☃", "\udcff", " ", "~", "a\u2029b", f"{folder}/none", f"{folder}/file"]
         is_not += [f"{folder}/file/", f"{folder}/pipe", "/dev/null"]
         is_file = [f"{folder}/file", f"{folder}/pipe", "/dev/null"]
         is_folder = [f"{folder}/empty", f"{folder}/pipe", ".", ""]
-        pictures = ["x.png", "no/such/x.gif", f"{folder}/loop/x.gif", ".gif", f"{folder}/{LONG_NAME}.gif", "a\0b.gif"]
+        pictures = ["x.png", "no/such/x.gif", f"{folder}/loop/x.gif", ".gif", f"{folder}/{LONG_NAME}.gif"]
         good = str(folder / "good")
         self.kinds = {
             "source": Values([good], cannot_be, is_not),
@@ -200,7 +201,7 @@ def command_line(rng: np.random.Generator, places: Places) -> list[str]:
         else:
             line += ["--", value] if value.startswith("-") and rng.random() < 0.5 else [value]
     if rng.random() < 0.1:  # the form itself is spoilt as well
-        more = one_of(rng, ["--nonsense", "--out", "-x", "\n", "--\0", "x" * 1000, "☃", "--policies", "-"])
+        more = one_of(rng, ["--nonsense", "--out", "-x", "\n", "x" * 1000, "☃", "--policies", "-"])
         line.insert(int(rng.integers(len(line) + 1)), more)
     return line
 

@@ -8,7 +8,6 @@ import gymnasium
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import repertory
 from repertory.core.lifetime import Monitor
@@ -21,6 +20,7 @@ from repertory.learners.dqn import DQNLearner
 from repertory.learners.health import LARGEST, OF_ACTOR_CRITIC, OF_Q_LEARNING, dormant_share, has_diverged, measured
 from repertory.runs.saver import PAUSE_VARIABLE
 from tests import ppo_twin, q_twin
+from tests.pytorch import needs_torch, torch
 from tests.test_recurrent import SPACES as BITS
 from tests.test_recurrent import TorchTwin, bits, experience_key, live, slot_key
 
@@ -96,6 +96,7 @@ def check_q_health(learner, batch: q_twin.Batch, layers: list[np.ndarray], param
     assert health["td_error"] == pytest.approx(np.abs(errors).mean(), rel=1e-4)
 
 
+@needs_torch
 @pytest.mark.parametrize("options", [{}, q_twin.EVERYTHING], ids=str)
 def test_dqn(options: dict, rng: np.random.Generator) -> None:
     learner = repertory.DQN(**SMALL, **WIDE, **options)(*BOX, seed=1)
@@ -130,6 +131,7 @@ def test_td_error_is_the_mean_size_of_reward_plus_next_value_less_value(rng: np.
     assert health["dormant"] == 1.0
 
 
+@needs_torch
 def test_drqn(rng: np.random.Generator) -> None:
     learner = repertory.DRQN(**SMALL, **q_twin.EVERYTHING)(*BITS, seed=1)
     told = live(learner, [40, 3, 25, 60, 17, 90], rng)
@@ -186,6 +188,7 @@ def check_actor_critic_health(learner, steps: list[tuple], ended: bool, outputs:
     assert 3 <= health["dormant"] * sum(learner.shape[1:3]) < 30
 
 
+@needs_torch
 @pytest.mark.parametrize(("episodes", "ended"), [([50, 70, 45], True), ([50, 70], False)])
 def test_ppo_is_measured_on_the_steps_of_its_last_update(
     episodes: list[int], ended: bool, rng: np.random.Generator
@@ -200,6 +203,7 @@ def test_ppo_is_measured_on_the_steps_of_its_last_update(
     check_actor_critic_health(learner, steps, ended, outputs, [layer[:n].detach().numpy() for layer in layers], parts)
 
 
+@needs_torch
 @pytest.mark.parametrize("ends", [True, False])
 def test_prpo_is_measured_on_the_steps_of_its_last_update_or_since(ends: bool, rng: np.random.Generator) -> None:
     """Windows reach back before the steps since the last update, but not before its own, which are forgotten."""
@@ -333,11 +337,12 @@ def test_a_record_holds_the_health_of_the_policy_that_played_most(tmp_path) -> N
     table = record.blocks.filter(like="health_")
     steps = record.blocks["steps"].cumsum()
     measured = (steps // 20_000).diff().fillna(steps // 20_000) > 0
-    measured.iloc[-1] = True
-    assert measured.sum() == 3
+    assert measured.sum() == 2
     assert table.notna().all(axis=1).tolist() == measured.tolist()
-    last = record.policies[record.blocks.filter(regex="^policy_").iloc[-1].argmax()]
-    assert table.iloc[-1].to_dict() == {f"health_{name}": value for name, value in last.health().items()}
+    options = {**LIVELY, "blocks": int(measured.index[measured][-1]) + 1}
+    shorter = repertory.live("cartpole27", learner, 2, "fixed-partition", **options)
+    last = shorter.policies[shorter.blocks.filter(regex="^policy_").iloc[-1].argmax()]
+    assert table[measured].iloc[-1].to_dict() == {f"health_{name}": value for name, value in last.health().items()}
     assert record.divergence is None
 
 

@@ -198,7 +198,7 @@ WITHOUT = """
 import importlib, os, pkgutil, sys
 for name in ("sched_getaffinity", "getuid", "geteuid", "getloadavg", "fork", "killpg"):
     delattr(os, name)
-for module in ("grp", "pwd", "resource", "termios"):
+for module in ("fcntl", "grp", "pwd", "resource", "termios"):
     sys.modules[module] = None
 import repertory.benchmarks, repertory.kernels
 for package in (repertory.benchmarks, repertory.kernels):

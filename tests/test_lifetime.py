@@ -13,7 +13,6 @@ import repertory
 from repertory.core.seeds import PURPOSES, generator, policy_seed, seed_sequence
 from repertory.core.sequence import task_sequence
 from repertory.core.tally import BlockTally
-from repertory.learners.health import OF_Q_LEARNING
 
 QUICK = repertory.DQN(learning_starts=500, buffer_size=2000)
 
@@ -64,7 +63,6 @@ def test_columns_and_bookkeeping() -> None:
         "mean_return",
         "last_return",
         *policies,
-        *(f"health_{name}" for name in OF_Q_LEARNING),
     ]
     assert (blocks[policies].sum(axis=1) == blocks["episodes"]).all()
     assert np.allclose(blocks["mean_return"] * blocks["episodes"], blocks["total_reward"])

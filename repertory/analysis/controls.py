@@ -137,6 +137,8 @@ def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) 
         for run in runs:
             if run.condition.startswith(TWIN) and results.experiment is not None:
                 continue  # lived for comparison; the experiment has a condition of its own for it
+            if run.settings["task"] is not None:
+                continue  # of some tasks only: a control
             is_fixed = run.settings["selector"]["name"] in UNADAPTIVE
             if run.settings["learner"]["name"] == learner and is_fixed == unadaptive:
                 scores.setdefault(int(run.settings["policies"]), []).append(run.score("lifetime"))

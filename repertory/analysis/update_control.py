@@ -22,9 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.analysis.controls import UNADAPTIVE
-from repertory.sweeps.results import Results, Run
+from repertory.sweeps.results import Results, Run, read_results
+from repertory.sweeps.sweep import FILE_NAME, default_folder
 
 TENTHS = 10
+CONTROL = "ageing"
+"""The experiment that has the paper's learners alone on each task."""
 
 
 class CapacityParts(NamedTuple):
@@ -59,6 +62,14 @@ def parts_warning(parts: CapacityParts) -> str:
     if parts.diverged:
         return f"values diverged in {parts.diverged} of {parts.runs} runs, so what is lost here may not be capacity"
     return ""
+
+
+def controls_for(results: Results) -> Results:
+    """Where the runs of single tasks are: in the same folder, or in that of `CONTROL` beside it."""
+    if results.sweep is None or any(isinstance(run.settings["task"], int) for run in results.runs):
+        return results
+    beside = results.path.resolve().parent / default_folder(CONTROL, results.sweep.profile).name
+    return read_results(beside) if (beside / FILE_NAME).exists() else results
 
 
 def capacity_parts(results: Results, controls: Results, learner: str) -> list[CapacityParts]:

@@ -13,7 +13,7 @@ from repertory import catalogue
 from repertory.analysis.capacity import check_tolerance
 from repertory.analysis.controls import capacity_of, command, scores_by_policies
 from repertory.analysis.recommend import parse_memory, recommend_policies
-from repertory.analysis.update_control import CapacityParts, capacity_parts, parts_warning
+from repertory.analysis.update_control import CapacityParts, capacity_parts, controls_for, parts_warning
 from repertory.cli.screen import print_problems
 from repertory.cli.sweep_display import SweepDisplay
 from repertory.errors import RunStopped, UsageError, shown
@@ -36,7 +36,7 @@ def empirical_in_console(
     check_tolerance(tolerance)
     check_new_folder(out)
     results = read_results(path)
-    controls = results if control is None else read_results(control)
+    controls = controls_for(results) if control is None else read_results(control)
     print_problems(console, results)
     estimates = {learner: capacity_of(results, learner) for learner in learners_with_scores(results)}
     published = {} if results.experiment is None else results.experiment.capacity

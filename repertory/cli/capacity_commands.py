@@ -19,7 +19,7 @@ def empirical(
     results: Annotated[Path, typer.Argument(help="A folder of runs, as 'repertory reproduce' leaves.")],
     tolerance: Annotated[float, typer.Option(help="Share of the one-to-one score that may be given up.")] = 0.05,
     control: Annotated[
-        Path | None, typer.Option(help="Folder of runs of single tasks (--task N); RESULTS itself if not given.")
+        Path | None, typer.Option(help="Folder of runs of single tasks (--task N); RESULTS, or 'ageing' beside it.")
     ] = None,
     out: Out = Path("capacity"),
 ) -> None:

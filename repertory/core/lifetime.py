@@ -101,9 +101,8 @@ class Lifetime:
                 monitor.block_ended(tally)
 
     def _health_is_due(self, tally: BlockTally) -> bool:
-        """In the blocks in which the life passes a multiple of `HEALTH_STEPS`, and in the last."""
-        passed = (self._steps_before + tally.steps) // HEALTH_STEPS > self._steps_before // HEALTH_STEPS
-        return passed or tally.block == len(self.sequence) - 1
+        """In the blocks in which the life passes a multiple of `HEALTH_STEPS`."""
+        return (self._steps_before + tally.steps) // HEALTH_STEPS > self._steps_before // HEALTH_STEPS
 
     def _live_block(self, tally: BlockTally, monitors: Sequence[Monitor]) -> None:
         """Episodes of one task until the block's steps are used up; the running episode is finished."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from repertory.analysis.controls import capacity_of, scores_by_policies
-from repertory.analysis.update_control import capacity_parts, parts_warning
+from repertory.analysis.update_control import capacity_parts, controls_for, parts_warning
 from repertory.errors import UsageError
 from repertory.report.chart import STEPS, Axis, Chart, Mark, Series, single
 from repertory.report.domains import Part, by_domain
@@ -30,7 +30,7 @@ def section(results: Results) -> Section | None:
                     row, curve = _row(part, learner, len(rows))
                     rows.append(row)
                     curves.append(curve)
-                    parts = capacity_parts(part.results, part.results, learner)
+                    parts = capacity_parts(part.results, controls_for(results), learner)
                     part_rows += [{"learner": part.named(learner), **each._asdict()} for each in parts if each.tasks]
                     warned = {each.policies: parts_warning(each) for each in parts}
                     notes += [f"{part.named(learner)} with {n}: {text}." for n, text in warned.items() if text]
