@@ -280,7 +280,8 @@ def test_a_figure_that_is_there_is_not_drawn_again(tmp_path: Path, monkeypatch: 
     write_report(read_results(tmp_path / "mine"), tmp_path / "out")
     drawn = []
     monkeypatch.setattr(
-        "repertory.report.to_matplotlib.to_matplotlib", lambda chart: drawn.append(chart.name) or Figure()
+        "repertory.report.to_matplotlib.to_matplotlib",
+        lambda chart, _dpi: drawn.append(chart.name) or Figure(layout="constrained"),
     )
     write_report(read_results(tmp_path / "mine"), tmp_path / "out")
     assert drawn == []

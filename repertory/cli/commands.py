@@ -116,13 +116,14 @@ def report(
     results: Annotated[Path, typer.Argument(help="A folder of runs, as 'repertory reproduce' leaves.")],
     out: Annotated[Path, typer.Option(help="Folder for the page, its figures and its tables.")] = Path("report"),
     compute_missing: Annotated[
-        bool, typer.Option("--compute-missing", help="Live the one-to-one runs that forgetting and transfer need.")
+        bool, typer.Option("--compute-missing", help="Run the one-to-one runs that forgetting and transfer need.")
     ] = False,
+    figures: Annotated[bool, typer.Option(help="Write every figure as SVG and PNG too, for use elsewhere.")] = True,
 ) -> None:
     """One page with all tables and figures, the paper's beside ours; works on unfinished sweeps too."""
     from repertory.cli.report import report_in_console
 
-    report_in_console(results, out, compute_missing, console())
+    report_in_console(results, out, compute_missing, console(), figures)
 
 
 @app.command()

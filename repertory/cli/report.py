@@ -15,7 +15,9 @@ from repertory.report.page import write_report
 from repertory.sweeps.results import read_results
 
 
-def report_in_console(path: Path, out: Path, compute_missing: bool, console: Console) -> None:
+def report_in_console(
+    path: Path, out: Path, compute_missing: bool, console: Console, with_figures: bool = True
+) -> None:
     check_new_folder(out)
     results = read_results(path)
     if compute_missing:
@@ -29,6 +31,7 @@ def report_in_console(path: Path, out: Path, compute_missing: bool, console: Con
                 except UsageError as reason:  # such as tasks whose code is not here
                     console.print(f"not run: {reason}", soft_wrap=True)
         results = read_results(path)
-    page = write_report(results, out)
+    page = write_report(results, out, with_figures)
     print_problems(console, results)
-    console.print(f"{page} shows {len(results.runs)} runs; figures and tables are beside it", soft_wrap=True)
+    beside = "figures and tables are" if with_figures else "its tables are"
+    console.print(f"{page} shows {len(results.runs)} runs; {beside} beside it", soft_wrap=True)

@@ -120,5 +120,7 @@ def policy_columns(blocks: pd.DataFrame) -> list[str]:
 
 def plays_by_task(blocks: pd.DataFrame, n_tasks: int) -> NDArray[np.int64]:
     """Episodes by (task, policy), over the given blocks."""
-    counts = blocks.groupby("task")[policy_columns(blocks)].sum()
-    return counts.reindex(range(n_tasks), fill_value=0).to_numpy(np.int64)
+    plays = blocks[policy_columns(blocks)].to_numpy(np.int64)
+    counts = np.zeros((n_tasks, plays.shape[1]), np.int64)
+    np.add.at(counts, blocks["task"].to_numpy(), plays)
+    return counts

@@ -18,13 +18,14 @@ from repertory.errors import UsageError, unknown
 from repertory.paths import check_new_file, check_new_folder, staged, write_whole
 from repertory.report import escaping
 from repertory.report.chart import Chart
+from repertory.report.chart_digest import shows
 from repertory.report.claims import UNDECIDED, Judgement, claims_table, judge, read_all_results
 from repertory.report.section import Section
 from repertory.report.sections import capacity, development, learning, scores, tasks, time
 from repertory.report.sections.claims import RULE_OF_CERTAINTY, counts
 from repertory.report.sections.overview import sweeps_section
 from repertory.report.table import to_markdown
-from repertory.report.to_matplotlib import shows, write_small
+from repertory.report.to_matplotlib import write_small
 from repertory.sweeps.results import Results
 
 FIGURES, NOTES = "figures", "notes"
