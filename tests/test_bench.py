@@ -17,7 +17,6 @@ from rich.console import Console
 
 import repertory
 from repertory.benchmarks import measure, plain_c, pocman_drqn, rows, threads
-from repertory.benchmarks.bench import bench_in_console
 from repertory.benchmarks.chart import draw_chart
 from repertory.benchmarks.figures_text import figure_text, target_text
 from repertory.benchmarks.flops import (
@@ -30,6 +29,7 @@ from repertory.benchmarks.flops import (
 from repertory.benchmarks.memory_use import megabytes_of
 from repertory.benchmarks.result import AT_LEAST, AT_MOST, Measured, NotMeasured, Result, Row, Side, Target, run_row
 from repertory.benchmarks.scaling import Size, domain_of, living
+from repertory.cli.bench import bench_in_console
 
 
 def missing(_repeats: int) -> Measured:

@@ -199,7 +199,7 @@ def watch(
     out: Annotated[Path | None, typer.Option(help="A .gif or .webp file instead of the terminal.")] = None,
 ) -> None:
     """Watch a policy of a run play a task, without learning: in the terminal or as an animated picture."""
-    from repertory.report.animation import watch_in_console
+    from repertory.cli.watch import watch_in_console
 
     watch_in_console(run, task, policy, episodes, seed, fps, explore, out, console())
 
@@ -243,6 +243,6 @@ def bench(
     from repertory.benchmarks.threads import begin_again_on_one_thread
 
     begin_again_on_one_thread()
-    from repertory.benchmarks.bench import bench_in_console
+    from repertory.cli.bench import bench_in_console
 
     bench_in_console(only, out, repeats, console())

@@ -29,7 +29,7 @@ FORMAT = 1
 def bench_in_console(
     only: str | None, out: Path, repeats: int, console: Console, rows: Sequence[Row] = ROWS
 ) -> list[Result]:
-    """Measure rows, show them, and keep bench.json, bench.png and bench.svg in `out`."""
+    """Measure rows, show them, and write bench.json, bench.png and bench.svg to `out`."""
     if repeats < 1:
         raise UsageError(f"--repeats is {repeats}; valid: at least 1")
     selected = chosen(only, rows)
