@@ -134,7 +134,7 @@ def test_an_unfinished_sweep_says_what_is_missing(sweep: Path, tmp_path: Path) -
     (run_path(part, "UnadaptiveDQN27P", 0) / "done").unlink()
     shutil.rmtree(part / "UnadaptivePPO1P")
     results = read_results(part)
-    assert "2 more under way" in headline(results)[0]
+    assert "2 more not finished" in headline(results)[0]
     lacking = progress.section(results)
     assert "UnadaptivePPO1P" in lacking.notes[0]
     assert "repertory reproduce cartpole27 --conditions" in lacking.command

@@ -274,7 +274,7 @@ def test_a_second_process_on_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run" / "done").unlink()
     with (
         RunFolder(tmp_path / "run").locked(),
-        pytest.raises(repertory.UsageError, match="another process has the run"),
+        pytest.raises(repertory.UsageError, match="another process is running the run"),
     ):
         live(tmp_path / "run", blocks=1)
 

@@ -1,4 +1,4 @@
-"""`repertory bench` in front of a person: progress, one table, and files to compare with later."""
+"""`repertory bench`: progress, one table, and files to compare with later."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _cells(result: Result) -> tuple[str, ...]:
 
 
 def _remarks(results: Sequence[Result]) -> list[str]:
-    """Why a row has no figure and what to do about it; what else should be known of one."""
+    """Why a row has no figure and what to do about it, and notes on other rows."""
     lines = []
     for result in results:
         if result.missing is not None:

@@ -1,4 +1,4 @@
-"""`repertory report` in front of a person."""
+"""`repertory report`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def report_in_console(
         for part in by_domain(results):
             for condition in part.results.by_condition:
                 console.print(
-                    f"{condition}: running the one-to-one runs it is measured against, if missing", soft_wrap=True
+                    f"{condition}: running the one-to-one runs that it is compared with, where they are missing",
+                    soft_wrap=True,
                 )
                 try:
                     learning_metrics(part.results, condition, compute_missing=True)

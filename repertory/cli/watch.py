@@ -63,11 +63,11 @@ def watch_in_console(
 
 
 def _heading(performance: Performance) -> str:
-    lived, whole = len(performance.lifetime.rows), len(performance.lifetime.sequence)
+    done, whole = len(performance.lifetime.rows), len(performance.lifetime.sequence)
     manner = "exploring" if performance.explore else "greedy"
     return (
         f"task {performance.task}: {performance.task_name}; policy {performance.policy}, {manner}, "
-        f"as of block {lived} of {whole}"
+        f"as of block {done} of {whole}"
     )
 
 

@@ -50,7 +50,7 @@ class Development(NamedTuple):
     """A curve over the lifetime: means over runs of means over stretches of blocks."""
 
     steps: NDArray[np.float64]
-    """Lived by the end of each stretch."""
+    """By the end of each stretch."""
     mean: NDArray[np.float64]
     error: NDArray[np.float64]
     """Standard error over runs; NaN if there is one only."""
@@ -132,8 +132,8 @@ def transfer_ratios(
 ) -> pd.DataFrame:
     """The paper's Equation "transfer ratio", for the first block of every task.
 
-    ratio = (score - score of the one-to-one run) / |score of the random policy on the task|: what the blocks lived
-    before (`prior` of them) did for a task that is new.
+    ratio = (score - score of the one-to-one run) / |score of the random policy on the task|: what the blocks
+    before it (`prior` of them) did for a task that is new.
     """
     task, own, twin, unit = _beside(blocks, one_to_one, random_scores, score)
     first = np.sort(np.unique(task, return_index=True)[1])

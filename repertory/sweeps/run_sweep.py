@@ -1,4 +1,4 @@
-"""`repertory.sweep`: the runs of an experiment, the paper's or one's own, from Python."""
+"""`repertory.sweep`: the runs of an experiment, the paper's or your own, from Python."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sweep(
     engine: str | Engine = "local",
     workers: int | None = None,
 ) -> Results:
-    """Run an experiment and return what its folder holds; what was stopped is resumed, what is finished is not run.
+    """Run an experiment and return what its folder holds. Runs that were stopped are resumed, finished ones left alone.
 
     `source` is an experiment of the paper (`"cartpole27"`) or a TOML file of yours. `runs` is such as `"0-4"` or
     `[0, 1]`, `conditions` names or patterns; all if not given. `engine` is `"local"`, `"ray"`, the name of one that a
@@ -65,7 +65,7 @@ def prepare(
 ) -> tuple[Path, list[Job]]:
     """The folder of a sweep and the jobs asked for; what cannot be run is refused here, before anything is written."""
     path = Path(out or default_folder(chosen.experiment, chosen.profile))
-    if not os.path.isdir(path):  # a sweep that is over may be read only
+    if not os.path.isdir(path):  # the folder of a finished sweep may be read-only
         check_new_folder(path)
     path = path.resolve()
     selected = chosen.data.select(conditions)
