@@ -16,7 +16,6 @@ LEARNERS = every_learner(**SMALL, n_steps=30) | {
     "dqn matching": ("cartpole27", repertory.DQN(**SMALL, memory="distribution-matching")),
     "dqn matching, protected": ("cartpole27", repertory.DQN(**SMALL, memory="distribution-matching", protected=30)),
 }
-del LEARNERS["random"]  # it has no whole numbers that could be altered
 WHOLE_NUMBERS = (-1, -(2**40), 2**40, 3, 77, 100_000)
 
 
@@ -48,6 +47,8 @@ def test_altered_whole_numbers_are_refused_or_harmless(name: str, rng: np.random
     play(player, learner, range(25))
     state = learner.state_dict()
     fields = [f for f, a in state.items() if a.dtype.kind == "i" and a.size]
+    if not fields:
+        pytest.skip("no whole numbers in its state")
     refused = 0
     for _ in range(150):
         altered = {field: array.copy() for field, array in state.items()}
