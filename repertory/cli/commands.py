@@ -38,9 +38,7 @@ def run(
         list[str] | None, typer.Option("--set", help="A single setting, e.g. learner.learning_rate=0.05.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with the same settings.")] = None,
-    task: Annotated[
-        str | None, typer.Option(help="The only task, or tasks (0-8); all tasks if not given.")
-    ] = None,
+    task: Annotated[str | None, typer.Option(help="The only task, or tasks (0-8); all tasks if not given.")] = None,
     agent: Annotated[str | None, typer.Option(help="What chooses the policies; a library if not given.")] = None,
     hidden_tasks: Annotated[
         bool | None, typer.Option("--hidden-tasks", help="Tell neither agent nor policies which task it is.")

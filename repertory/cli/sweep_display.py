@@ -18,6 +18,7 @@ from repertory.report.time_table import duration, time_sentence
 from repertory.runs.status import DIVERGED, FINISHED, RUNNING, Status
 from repertory.sweeps.job import Job
 from repertory.sweeps.results import Results
+from repertory.sweeps.sweep import Watcher
 
 REFRESH = 1.0
 LINE_EVERY = 60.0
@@ -38,7 +39,7 @@ class _Estimate:
     share_done: float
 
 
-class SweepDisplay:
+class SweepDisplay(Watcher):
     """Shows all runs of a sweep with speed and time left."""
 
     def __init__(self, console: Console) -> None:

@@ -68,9 +68,9 @@ def write_animation(performance: Performance, out: Path, fps: float | None = Non
     return len(content)
 
 
-def embedded_animation(performance: Performance, file_format: str = "WEBP", fps: float | None = None) -> bytes:
+def embedded_animation(performance: Performance) -> bytes:
     """The beginning of a performance as a small animated picture of at most 300 kB, for a page; see `data_uri`."""
-    return animate(performance, file_format, fps, IN_A_PAGE)
+    return animate(performance, "WEBP", None, IN_A_PAGE)
 
 
 def data_uri(animation: bytes) -> str:

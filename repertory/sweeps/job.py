@@ -70,10 +70,6 @@ class Job:
         check_format({"format": self.format}, RUN_FORMAT, f"the job of {self.folder}")
         return RunSpec.from_json(self.spec)
 
-    @property
-    def is_finished(self) -> bool:
-        return RunFolder(Path(self.folder)).is_done
-
     def status(self) -> Status | None:
         return read_status(Path(self.folder))
 

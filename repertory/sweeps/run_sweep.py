@@ -13,8 +13,8 @@ from repertory.sweeps.job import Job
 from repertory.sweeps.results import Results, read_results
 from repertory.sweeps.sweep import (
     Engine,
-    Silent,
     Sweep,
+    Watcher,
     claim,
     default_folder,
     live_sweep,
@@ -46,7 +46,7 @@ def sweep(
     path, jobs = prepare(chosen, runs, conditions, out)
     running = make_engine(engine, workers) if isinstance(engine, str) else engine
     claim(path, chosen)
-    standing = live_sweep(jobs, running, Silent())
+    standing = live_sweep(jobs, running, Watcher())
     failed = [job for job in jobs if standing[job.folder].state != FINISHED]
     if failed:
         status = standing[failed[0].folder]

@@ -154,17 +154,8 @@ def read_sweep(out: Path) -> Sweep:
     return build(Sweep, content, out / FILE_NAME)
 
 
-class Watcher(Protocol):
-    """Shows how a sweep is doing."""
-
-    def begin(self, jobs: Sequence[Job], standing: Mapping[str, Status], workers: int) -> None: ...
-    def tick(self) -> None: ...
-    def ended(self, job: Job, status: Status) -> None: ...
-    def close(self) -> None: ...
-
-
-class Silent:
-    """A watcher that shows nothing."""
+class Watcher:
+    """Hears how a sweep is going. This one shows nothing; override the methods to show it."""
 
     def begin(self, jobs: Sequence[Job], standing: Mapping[str, Status], workers: int) -> None: ...
     def tick(self) -> None: ...
