@@ -5,7 +5,7 @@
 >>> list(record.blocks.columns)[:4]
 ['block', 'task', 'steps', 'episodes']
 
-Every name is imported when it is first used: whoever only asks for help need not wait for compilers and data frames.
+Every name is imported when it is first used, so that `repertory --help` need not load compilers and data frames.
 """
 
 import importlib as _importlib

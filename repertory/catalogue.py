@@ -74,7 +74,7 @@ BUILT_IN: dict[str, dict[str, Any]] = {
 
 
 class NoSettings(Settings):
-    """Of something that another package brings as a plain function."""
+    """Of a plain function that another package brings."""
 
 
 # ----------------------------------------------------------------------------------------------- what there is
@@ -155,7 +155,7 @@ def build(part: str, name: str, profile: str, changes: Mapping[str, Any], domain
     them. Where a profile reads something differently on some domain, `domain_name` decides."""
     kind = f"{part}s"
     entry, settings = find(kind, name), settings_class(kind, name)
-    # What a record says of a plain function or of a list of tasks is not a setting.
+    # The record of a plain function or of a list of tasks holds values that are not settings.
     told = {"code", "tasks"} - set(settings.field_names()) if settings is NoSettings or part == "domain" else set()
     changes = {key: value for key, value in changes.items() if key not in told}
     configured = with_profile(settings, profile_of(profile, part), domain_name).replace_from_text(changes)

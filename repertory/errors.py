@@ -14,12 +14,12 @@ class UsageError(ValueError):
 
 
 class RunStopped(Exception):
-    """A run cannot go on, through no fault of what the user asked for: a full disk, a policy that diverged. The
+    """A run cannot continue, though the user's input was good: a full disk, a policy that diverged. The
     command prints the message and exits with status 1; what was done so far is saved."""
 
 
 class EpisodeFault(RunStopped):
-    """An environment or a learner did what it must not, in the middle of an episode; the message says where."""
+    """An environment or a learner failed in the middle of an episode; the message says where."""
 
 
 def one_line(message: str) -> str:

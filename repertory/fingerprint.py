@@ -11,7 +11,10 @@ PLAIN = (str, int, float, bool, type(None))
 
 
 def code_fingerprint(component: object) -> str | None:
-    """Of a function's or a class's source and of the plain values bound to it; None if there is more to it."""
+    """Of a function's or a class's source and of the plain values bound to it.
+
+    None if other values are bound to it, or if its source cannot be read.
+    """
     parts = _parts(component)
     return None if parts is None else hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 

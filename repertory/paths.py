@@ -1,4 +1,4 @@
-"""Folders and files that the user named: looked at before any work, and written whole or not at all.
+"""Folders and files that the user named: checked before any work, and written whole or not at all.
 
 Whatever cannot be used (too long, a loop of links, a file in the way, no permission) is a `UsageError`, one line.
 """
@@ -17,7 +17,7 @@ from repertory.errors import UsageError
 SHOWN_LENGTH = 400
 """Characters of a path that a message shows."""
 SCRATCH = ".repertory-"
-"""How a folder begins whose files are on their way to another."""
+"""How the names of folders begin whose files are to be moved to another."""
 
 
 def existing_folder(path: Path, next_step: str = "next: repertory reproduce NAME --out {path}") -> Path:
@@ -27,14 +27,14 @@ def existing_folder(path: Path, next_step: str = "next: repertory reproduce NAME
             return path
     except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"{shown_path(path)} is not a folder; {next_step.format(path=shown_path(path))}") from None
-    except (OSError, ValueError) as error:  # a path with a NUL character is no OSError
+    except (OSError, ValueError) as error:  # a path with a NUL character gives a ValueError
         raise UsageError(f"{shown_path(path)} cannot be read: {_reason(error)}; choose another folder") from None
 
 
 def check_new_folder(path: Path, called: str = "--out") -> Path:
     """Fail if `path` is neither a folder that can be written to nor one that can be made; nothing is made.
 
-    Returns as much of the path as is there.
+    Returns the part of the path that exists.
     """
     try:
         return _existing_part(path)
@@ -89,7 +89,7 @@ def shown_path(path: Path) -> str:
 
 
 def _existing_part(path: Path) -> Path:
-    """A folder that can be written to: the path itself, or as much of it as is there."""
+    """A folder that can be written to: the path itself, or the part of it that exists."""
     held, missing = path.absolute(), []
     while not _is_there(held):
         missing.append(held.name)

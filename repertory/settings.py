@@ -35,7 +35,7 @@ def setting(
 ) -> Any:
     """A field with its meaning and its valid range.
 
-    `before` is what runs had that were made before there was this setting, if that is not its default.
+    `before` is the value that runs had before this setting existed, if that is not its default.
     """
     limits = {"at_least": at_least, "above": above, "at_most": at_most, "below": below, "choices": choices}
     earlier = default if before is dataclasses.MISSING else before
@@ -55,7 +55,7 @@ class Settings:
         self.validate()
 
     def validate(self) -> None:
-        """What no single field can tell; override where fields depend on each other."""
+        """Override this to check fields that depend on each other."""
 
     @classmethod
     def field_names(cls) -> list[str]:
@@ -79,7 +79,7 @@ class Settings:
 
     @classmethod
     def completed(cls, recorded: Mapping[str, Any]) -> dict[str, Any]:
-        """Plain values from the record of an older run, with those added that it did not have to say yet."""
+        """Plain values from the record of an older run, with those added that it did not record."""
         missing = {
             field.name: _plain(field.metadata.get("before", field.default))
             for field in dataclasses.fields(cls)
@@ -93,7 +93,7 @@ def _plain(value: Any) -> Any:
 
 
 def valid_text(settings_class: type[Settings], name: str) -> str:
-    """What a field takes, in words."""
+    """The valid values of a field, in words."""
     field = settings_class.__dataclass_fields__[name]
     return _range_text(_kinds(typing.get_type_hints(settings_class)[name]), field.metadata)
 

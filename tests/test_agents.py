@@ -192,6 +192,10 @@ def test_what_does_not_conform_is_told() -> None:
             super().choose(situation, rng)
             return int(np.random.default_rng().integers(len(self.policies)))
 
-    for agent, message in ((OutOfRange, "none of 0 to 0"), (Forgetful, "another state"), (Unruly, "same seed differ")):
+    for agent, message in (
+        (OutOfRange, "does not exist; valid: 0 to 0"),
+        (Forgetful, "another state"),
+        (Unruly, "same seed differ"),
+    ):
         with pytest.raises(ConformanceError, match=message):
             check_agent(agent, learner="random", blocks=8)

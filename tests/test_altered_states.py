@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from every_learner import every_learner
 
 import repertory
 from repertory.core.episode import EpisodePlayer
 
 SMALL = {"learning_starts": 40, "buffer_size": 150, "net_arch": (4, 4), "batch_size": 4}
-LEARNERS = {
-    "dqn": ("cartpole27", repertory.DQN(**SMALL)),
+LEARNERS = every_learner(**SMALL, n_steps=30) | {
     "dqn by episodes": ("cartpole27", repertory.DQN(**SMALL, sampling="episodes")),
     "dqn on finished episodes": ("cartpole27", repertory.DQN(**SMALL, memory="finished-episodes", sampling="episodes")),
     "dqn matching": ("cartpole27", repertory.DQN(**SMALL, memory="distribution-matching")),
     "dqn matching, protected": ("cartpole27", repertory.DQN(**SMALL, memory="distribution-matching", protected=30)),
-    "ppo": ("cartpole27", repertory.PPO(net_arch=(4, 4), n_steps=30)),
-    "drqn": ("pocman18", repertory.DRQN(**SMALL)),
-    "prpo": ("pocman18", repertory.PRPO(net_arch=(4, 4))),
 }
 WHOLE_NUMBERS = (-1, -(2**40), 2**40, 3, 77, 100_000)
 
@@ -50,6 +47,8 @@ def test_altered_whole_numbers_are_refused_or_harmless(name: str, rng: np.random
     play(player, learner, range(25))
     state = learner.state_dict()
     fields = [f for f, a in state.items() if a.dtype.kind == "i" and a.size]
+    if not fields:
+        pytest.skip("no whole numbers in its state")
     refused = 0
     for _ in range(150):
         altered = {field: array.copy() for field, array in state.items()}

@@ -17,7 +17,6 @@ from rich.console import Console
 
 import repertory
 from repertory.benchmarks import measure, plain_c, pocman_drqn, rows, threads
-from repertory.benchmarks.bench import bench_in_console
 from repertory.benchmarks.chart import draw_chart
 from repertory.benchmarks.figures_text import figure_text, target_text
 from repertory.benchmarks.flops import (
@@ -29,7 +28,8 @@ from repertory.benchmarks.flops import (
 )
 from repertory.benchmarks.memory_use import megabytes_of
 from repertory.benchmarks.result import AT_LEAST, AT_MOST, Measured, NotMeasured, Result, Row, Side, Target, run_row
-from repertory.benchmarks.scaling import Size, domain_of, living
+from repertory.benchmarks.scaling import Size, domain_of, lifetime_of
+from repertory.cli.bench import bench_in_console
 
 
 def missing(_repeats: int) -> Measured:
@@ -258,7 +258,7 @@ def test_windows_share_no_more_than_there_is() -> None:
 
 def test_a_lifetime_goes_on_turn_by_turn_on_full_memories(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("repertory.benchmarks.scaling.BLOCK_STEPS", 100)
-    work = living(Size(27, 2, buffer_size=1_000), turns=2)
+    work = lifetime_of(Size(27, 2, buffer_size=1_000), turns=2)
     assert [work(), work()] == [1_000, 1_000]  # ten blocks of four episodes, all of 25 steps
 
 

@@ -130,6 +130,7 @@ WITHIN = {"kind": "within", "experiment": "cartpole27", "conditions": ["Adaptive
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"kind": None}, "the claim bad has no test; valid: test.kind, one of "),
         ({"kind": "wish"}, "unknown kind of test 'wish'"),
         ({"quantity": "lifetime scores"}, "did you mean 'lifetime score'"),
         ({"conditions": ["AdaptiveDQN8P"]}, "did you mean 'AdaptiveDQN"),

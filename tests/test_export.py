@@ -97,7 +97,7 @@ def test_only_whole_finished_runs_are_copied(sweep: Path, tmp_path: Path) -> Non
     damaged.write_bytes(damaged.read_bytes()[:-9] + b"other    ")
     exported = export(source, tmp_path / "target")
     assert exported.runs == 2 * len(CONDITIONS) - 2
-    assert [reason.split(" is ")[1].split(",")[0] for reason in exported.left_out] == ["not finished", "over"]
+    assert [reason.split(" is ")[1].split(",")[0] for reason in exported.left_out] == ["not finished", "finished"]
     assert "does not match the checksum" in exported.left_out[1]
     for file in source.rglob("done"):
         file.unlink()

@@ -26,7 +26,7 @@ from repertory.settings import Settings, setting
 from repertory.sweeps import sweep
 from repertory.sweeps.migrate import migrate
 from repertory.sweeps.results import read_results
-from repertory.sweeps.sweep import Silent, claim, live_sweep, make_engine, read_sweep
+from repertory.sweeps.sweep import Watcher, claim, live_sweep, make_engine, read_sweep
 
 OLD = Path(__file__).parent / "data" / "format-1"
 """Made by 0.1.0, before formats had numbers; see `data/make_format_1.py`."""
@@ -99,7 +99,7 @@ def test_a_sweep_of_an_older_version_goes_on(old: Path) -> None:
         for name, run in (("AdaptivePPO2P", 0), ("UnadaptivePPO1P", 0))
     ]
 
-    standing = live_sweep(jobs, make_engine("local", 1), Silent())
+    standing = live_sweep(jobs, make_engine("local", 1), Watcher())
     assert [status.state for status in standing.values()] == ["finished", "finished"]
     assert content_of(folder / "AdaptivePPO2P" / "run-00") == done
     assert len(RunFolder(folder / "UnadaptivePPO1P" / "run-00").made_by()) == 2

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib import image
 from scipy import stats
 
 from repertory.errors import UsageError
-from repertory.paper.memory_simulation import GrowingLibrary, MemoryUse, memory_figure, memory_table, simulate
+from repertory.paper.memory_simulation import GrowingLibrary, MemoryUse, memory_table, simulate
 
 SMALL = GrowingLibrary(tasks=40, capacity=4, blocks_to_converge=3, acceptance=0.5, blocks=200, runs=6, seed=3)
 
@@ -172,13 +170,6 @@ def test_the_table_has_a_row_per_combination() -> None:
     assert memory_table(SMALL.replace(blocks=5)).shape == (18, 7)  # the paper's grid
 
 
-def test_the_figure_is_drawn(tmp_path: Path) -> None:
-    memory_figure(tmp_path / "memory.png", SMALL)
-    picture = image.imread(tmp_path / "memory.png")
-    assert picture.shape[:2] == (870, 1740)
-    assert picture[..., :3].std() > 0.05
-
-
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
@@ -199,8 +190,6 @@ def test_a_setting_out_of_range_is_named(changes: dict[str, Any], named: str) ->
         GrowingLibrary(**changes)
 
 
-def test_an_empty_or_crowded_figure_is_refused(tmp_path: Path) -> None:
+def test_an_empty_grid_is_refused() -> None:
     with pytest.raises(UsageError, match="acceptances is empty"):
         memory_table(SMALL, acceptances=())
-    with pytest.raises(UsageError, match="7 acceptance probabilities in one figure; valid: at most 6"):
-        memory_figure(tmp_path / "memory.png", SMALL, acceptances=np.linspace(0, 1, 7).tolist())

@@ -164,7 +164,7 @@ def test_code_that_cannot_be_told_apart_needs_a_folder_of_its_own(tmp_path: Path
 
     options = {"policies": 2, "blocks": 2, "block_steps": 200, "out": tmp_path / "run"}
     repertory.live("cartpole27", build, **options)
-    with pytest.raises(repertory.UsageError, match="may have had other code behind it"):
+    with pytest.raises(repertory.UsageError, match="a run of code that cannot be compared with this"):
         repertory.live("cartpole27", build, **options)
 
 

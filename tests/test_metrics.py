@@ -11,6 +11,7 @@ import pytest
 import repertory
 from repertory.analysis.controls import learning_metrics, one_to_one_runs
 from repertory.core import metrics
+from repertory.core.tally import plays_by_task
 from repertory.errors import UsageError
 from repertory.runs.summary import random_scores, run_spread, sample_observations
 from repertory.sweeps.results import read_results
@@ -143,3 +144,9 @@ def test_random_scores_are_those_of_random_play() -> None:
     scores = random_scores(repertory.domain("cartpole27", profile="released"), steps=20_000)
     by_length = np.array([scores[task] for task in range(27)]).reshape(9, 3).mean(axis=0)
     assert np.allclose(by_length, [15, 22, 33], rtol=0.05)
+
+
+def test_plays_are_counted_by_task_and_policy() -> None:
+    blocks = pd.DataFrame({"task": [2, 0, 2], "policy_0": [1, 2, 3], "policy_1": [0, 5, 7]})
+    assert plays_by_task(blocks, 4).tolist() == [[2, 5], [0, 0], [4, 7], [0, 0]]
+    assert plays_by_task(blocks, 1).tolist() == [[2, 5]]  # of the first task alone

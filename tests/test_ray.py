@@ -17,7 +17,7 @@ import pytest
 
 from repertory.runs.folder import RunFolder
 from repertory.runs.saver import PAUSE_VARIABLE
-from repertory.runs.status import FINISHED, LIVING, read_status
+from repertory.runs.status import FINISHED, RUNNING, read_status
 from repertory.sweeps.job import Job
 from repertory.sweeps.local_engine import LocalEngine
 from repertory.sweeps.sweep import Sweep, live_sweep
@@ -100,7 +100,7 @@ SAVED = "living, saved"
 
 def state(job: Job) -> str:
     status = read_status(Path(job.folder))
-    if status is not None and status.state == LIVING and (Path(job.folder) / "checkpoint.npz").exists():
+    if status is not None and status.state == RUNNING and (Path(job.folder) / "checkpoint.npz").exists():
         return SAVED
     return "not yet or no more"
 

@@ -134,7 +134,7 @@ def test_an_unfinished_sweep_says_what_is_missing(sweep: Path, tmp_path: Path) -
     (run_path(part, "UnadaptiveDQN27P", 0) / "done").unlink()
     shutil.rmtree(part / "UnadaptivePPO1P")
     results = read_results(part)
-    assert "2 more under way" in headline(results)[0]
+    assert "2 more not finished" in headline(results)[0]
     lacking = progress.section(results)
     assert "UnadaptivePPO1P" in lacking.notes[0]
     assert "repertory reproduce cartpole27 --conditions" in lacking.command
@@ -280,7 +280,8 @@ def test_a_figure_that_is_there_is_not_drawn_again(tmp_path: Path, monkeypatch: 
     write_report(read_results(tmp_path / "mine"), tmp_path / "out")
     drawn = []
     monkeypatch.setattr(
-        "repertory.report.to_matplotlib.to_matplotlib", lambda chart: drawn.append(chart.name) or Figure()
+        "repertory.report.to_matplotlib.to_matplotlib",
+        lambda chart, _dpi: drawn.append(chart.name) or Figure(layout="constrained"),
     )
     write_report(read_results(tmp_path / "mine"), tmp_path / "out")
     assert drawn == []

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from every_learner import every_learner, every_selector
 
 import repertory
 from repertory.core.lifetime import Monitor
@@ -23,8 +24,7 @@ from repertory.runs import saver
 from repertory.runs.checkpoint import DamagedCheckpoint, read_checkpoint
 
 SMALL = {"learning_starts": 60, "buffer_size": 200, "target_update_interval": 100}
-LEARNERS = {
-    "dqn": ("cartpole27", repertory.DQN(**SMALL)),
+LEARNERS = every_learner(**SMALL) | {
     "dqn by episodes": ("cartpole27", repertory.DQN(**SMALL, sampling="episodes")),
     "dqn on finished episodes": (
         "cartpole27",
@@ -32,15 +32,10 @@ LEARNERS = {
     ),
     "dqn matching": ("cartpole27", repertory.DQN(**SMALL, memory="distribution-matching", protected=30)),
     "dqn task-matching": ("cartpole27", repertory.DQN(**SMALL, memory="task-matching")),
-    "ppo": ("cartpole27", repertory.PPO()),
-    "drqn": ("pocman18", repertory.DRQN(**SMALL)),
-    "prpo": ("pocman18", repertory.PRPO()),
 }
-SELECTORS = {
+SELECTORS = every_selector() | {
     "epsilon-greedy": repertory.EpsilonGreedy(epsilon=0.3),
     "epsilon-greedy per policy episode": repertory.EpsilonGreedy(epsilon=0.3, average="per policy episode"),
-    "ucb1-tuned": repertory.UCB1Tuned(),
-    "fixed-partition": repertory.FixedPartition(),
 }
 
 
@@ -70,7 +65,8 @@ class SlowDown(Monitor):
 def live(out: Path, learner: str = "dqn", selector: str = "epsilon-greedy", **changes: object) -> repertory.Record:
     name, settings = LEARNERS[learner]
     domain = repertory.domain(name, **({"max_steps": 60} if name == "pocman18" else {}))
-    options = {"policies": 3, "blocks": 5, "block_steps": 250, "out": out, **changes}
+    policies = 27 if selector == "one-to-one" else 3
+    options = {"policies": policies, "blocks": 5, "block_steps": 250, "out": out, **changes}
     return repertory.live(domain, settings, selector=SELECTORS[selector], **options)
 
 
@@ -278,7 +274,7 @@ def test_a_second_process_on_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run" / "done").unlink()
     with (
         RunFolder(tmp_path / "run").locked(),
-        pytest.raises(repertory.UsageError, match="another process has the run"),
+        pytest.raises(repertory.UsageError, match="another process is running the run"),
     ):
         live(tmp_path / "run", blocks=1)
 

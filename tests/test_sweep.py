@@ -21,7 +21,7 @@ from repertory.cli.sweep_display import SweepDisplay, print_scores
 from repertory.errors import UsageError
 from repertory.runs.folder import RunFolder
 from repertory.runs.spec import run_spec
-from repertory.runs.status import DIVERGED, FINISHED, INTERRUPTED, LIVING, STOPPED, Status, read_status
+from repertory.runs.status import DIVERGED, FINISHED, INTERRUPTED, RUNNING, STOPPED, Status, read_status
 from repertory.sweeps.job import Job, run_job
 from repertory.sweeps.local_engine import LocalEngine
 from repertory.sweeps.results import read_results
@@ -201,7 +201,7 @@ def test_a_worker_that_dies_at_once_is_told(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("state", "age", "speed"), [(LIVING, 0.0, "5,000"), (LIVING, 3_600.0, "0"), (INTERRUPTED, 0.0, "0")]
+    ("state", "age", "speed"), [(RUNNING, 0.0, "5,000"), (RUNNING, 3_600.0, "0"), (INTERRUPTED, 0.0, "0")]
 )
 def test_what_was_lived_counts_whether_or_not_the_run_is_moving(
     state: str, age: float, speed: str, tmp_path: Path

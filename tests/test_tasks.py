@@ -195,5 +195,5 @@ def test_a_selector_must_choose_a_policy() -> None:
 
         def update(self, *episode: object) -> None: ...
 
-    with pytest.raises(EpisodeFault, match="the agent chose a policy that is none of 0 to 1"):
+    with pytest.raises(EpisodeFault, match="the agent chose a policy that does not exist; valid: 0 to 1"):
         repertory.live("cartpole27", "random", 2, lambda t, p, rng: Off(), blocks=1, block_steps=20)

@@ -18,6 +18,7 @@ from PIL import Image
 from rich.console import Console
 
 import repertory
+from repertory.cli.watch import show_in_terminal, watch_in_console
 from repertory.core.lifetime import Monitor
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
@@ -28,8 +29,6 @@ from repertory.report.animation import (
     data_uri,
     embedded_animation,
     pictures,
-    show_in_terminal,
-    watch_in_console,
 )
 from repertory.report.watching import Performance, best_policy, choose_performance, open_performance, play_greedily
 from repertory.runs.folder import FolderInUse, RunFolder

@@ -1,1 +1,1 @@
-"""Agents: what can live a lifetime. The library of policies with a selector is one, and the default."""
+"""Agents: what chooses the policy of every episode. The library of policies with a selector is the default."""

@@ -26,7 +26,7 @@ class PolicyLibrary(Settings):
 
 
 class LibraryAgent:
-    """Policies and a selector. To be saved, all of them must be of the savable kind."""
+    """Policies and a selector. It can be saved if all of them can."""
 
     def __init__(self, policies: Sequence[Any], selector: Any) -> None:
         self.policies = list(policies)
@@ -53,17 +53,17 @@ class LibraryAgent:
 
 
 def policy_parts(policies: Sequence[Any]) -> dict[str, Any]:
-    """Policies by the names that their states go by."""
+    """Policies by their names in a saved state."""
     return {f"policy {number}": policy for number, policy in enumerate(policies)}
 
 
 def join(parts: Mapping[str, Any]) -> State:
-    """One state of many: `policy 3/weights`."""
+    """The states of several parts as one: `policy 3/weights`."""
     return {f"{part}/{name}": array for part, owner in parts.items() for name, array in owner.state_dict().items()}
 
 
 def share_out(state: Mapping[str, NDArray[Any]], parts: Mapping[str, Any]) -> None:
-    """Give each part its own of what `join` made."""
+    """Load into each part its share of what `join` made."""
     groups: dict[str, dict[str, NDArray[Any]]] = {}
     for full_name, array in state.items():
         group, _slash, name = full_name.partition("/")

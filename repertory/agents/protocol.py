@@ -4,7 +4,7 @@
     agent.ended(situation, episode)           # how it went
 
 A library of policies with a selector is an agent; so is a single policy for all tasks, a library that grows or splits,
-or one that has to guess which task it is. Policies learn by themselves, inside `observe`; an agent only says who plays.
+or one that has to infer the task. Policies learn by themselves, inside `observe`; an agent only says which one plays.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Situation(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """The first transitions of an episode, a row each. The arrays are used again: copy what is to be kept."""
+    """The first transitions of an episode, a row each. The arrays are reused: copy what you want to store."""
 
     observations: NDArray[Any]
     actions: NDArray[Any]
@@ -48,11 +48,11 @@ class Episode(NamedTuple):
 
 
 class Agent(Protocol):
-    """Whatever lives a lifetime."""
+    """What chooses the policy of every episode of a lifetime."""
 
     @property
     def policies(self) -> Sequence[Learner]:
-        """The policies there are now; an episode's policy is a place in this list. It may grow during a life."""
+        """The policies there are now; an episode's policy is a place in this list. It may grow during a lifetime."""
 
     def choose(self, situation: Situation, rng: np.random.Generator) -> int:
         """The policy to play the next episode."""
@@ -62,10 +62,10 @@ class Agent(Protocol):
 
 
 class SavableAgent(Agent, Protocol):
-    """An agent that can be saved, its policies included, and go on later."""
+    """An agent that can be saved and resumed, its policies included."""
 
     opening_steps: int
-    """How many first transitions of each episode it wants to hear of; an agent without this attribute hears of none."""
+    """How many first transitions of each episode it gets; an agent without this attribute gets none."""
 
     @property
     def can_be_saved(self) -> bool:
@@ -75,7 +75,7 @@ class SavableAgent(Agent, Protocol):
         """Copies of all that decides the agent's future."""
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Become the agent that `state_dict` described, with as many policies as it had."""
+        """Load what `state_dict` returned, with as many policies as there were."""
 
 
 class AgentSetup(NamedTuple):
@@ -91,7 +91,7 @@ class AgentSetup(NamedTuple):
     """The policy of a number, untrained; always the same for the same number."""
     make_selector: MakeSelector
     rng: np.random.Generator
-    """For draws that are made once, before the first episode."""
+    """For random draws before the first episode."""
 
 
 MakeAgent = Callable[[AgentSetup], Agent]

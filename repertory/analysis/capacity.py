@@ -58,7 +58,8 @@ class CapacityCurve:
     @property
     def grid_mean(self) -> float:
         """ITC as the paper computes it: the mean over tolerances 0, .01, ..., 1."""
-        return float(np.mean([self.capacity(float(tolerance)) for tolerance in GRID]))
+        last = np.searchsorted([step.tolerance for step in self.steps], GRID, side="right") - 1
+        return float(np.mean(np.array([step.capacity for step in self.steps])[last]))
 
 
 def check_tolerance(tolerance: float) -> None:
@@ -126,7 +127,7 @@ def estimate_capacity(
     if all(len(values) > 1 for values in scores.values()):
         rng = np.random.default_rng(seed)
         for _ in range(resamples):
-            drawn = {n: float(rng.choice(values, len(values)).mean()) for n, values in scores.items()}
+            drawn = {n: float(v[rng.integers(len(v), size=len(v))].mean()) for n, v in scores.items()}
             if drawn[curve.reference] > 0:
                 samples.append(capacity_curve(drawn, n_tasks))
     return CapacityEstimate(curve, {n: len(values) for n, values in scores.items()}, tuple(samples))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy.special import fdtrc
 
 from repertory.errors import UsageError, unknown
 
@@ -82,9 +82,9 @@ def f_test_from_summary(
         standard, released = (between_first + between_second) / within, between_first / within
     return FTest(
         F=float(standard),
-        p=float(stats.f.sf(standard, 1, freedom)),
+        p=float(fdtrc(1, freedom, standard)),
         F_released=float(released),
-        p_released=float(stats.f.sf(released, 1, freedom)),
+        p_released=float(fdtrc(1, freedom, released)),
     )
 
 
@@ -169,7 +169,10 @@ def interquartile_mean(samples: ArrayLike, axis: int | None = None) -> Any:
     values = np.asarray(samples, np.float64)
     if values.size == 0:
         raise UsageError("the interquartile mean of no values; valid: at least one")
-    return stats.trim_mean(values, 0.25, axis=axis)
+    ordered = np.sort(values, axis=axis)  # flat if there is no axis
+    last = 0 if axis is None else axis
+    left_out = ordered.shape[last] // 4
+    return ordered.take(range(left_out, ordered.shape[last] - left_out), axis=last).mean(axis=last)
 
 
 def _scores(name: str, values: ArrayLike) -> NDArray[np.float64]:

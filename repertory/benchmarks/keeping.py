@@ -1,4 +1,4 @@
-"""What it costs to lose nothing, and what a second worker gains."""
+"""What checkpoints cost, and what a second worker gains."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from repertory.sweeps.job import Job
 from repertory.sweeps.local_engine import LocalEngine
 
 SECONDS = 60.0
-"""Of life in which the share of checkpoints is found: they are taken every 20 seconds at the most."""
+"""Of a lifetime, to find the share of checkpoints: they are at least 20 seconds apart."""
 RUNS, BLOCKS = 4, 40
-"""Of the sweep that one or two workers live."""
+"""Of the sweep that one or two workers run."""
 
 
 class _StopAfter(Monitor):
@@ -52,8 +52,8 @@ def checkpoint_share(_repeats: int) -> Measured:
             pass
         finally:
             Saver.save = save  # type: ignore[method-assign]
-        lived = time.monotonic() - started
-    return Measured(saving / lived, Side("saving", "s", (saving,), is_cost=True), Side("living", "s", (lived,)))
+        whole = time.monotonic() - started
+    return Measured(saving / whole, Side("saving", "s", (saving,), is_cost=True), Side("in all", "s", (whole,)))
 
 
 def checkpoint_seconds(repeats: int) -> Measured:
@@ -91,11 +91,11 @@ def _sweep(workers: int) -> float:
         jobs = [_job(Path(scratch), run) for run in range(RUNS)]
         started = time.monotonic()
         ends = [outcome for outcome in LocalEngine(workers).outcomes(jobs) if outcome is not None]
-        lived = time.monotonic() - started
+        taken = time.monotonic() - started
     for job, status in ends:
         if status.state != "finished":
             raise RuntimeError(f"run {job.run} {status.state}: {status.message}")
-    return lived
+    return taken
 
 
 def _job(scratch: Path, run: int) -> Job:

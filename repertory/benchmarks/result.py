@@ -60,7 +60,7 @@ class Row:
 
     name: str
     unit: str
-    """Of the figure: `x` for a ratio, `%` for a share (kept as a fraction), or what it is counted in."""
+    """Of the figure: `x` for a ratio, `%` for a share (stored as a fraction), or what it is counted in."""
     target: Target | None
     """None for what is only good to know."""
     measure: Callable[[int], Measured]

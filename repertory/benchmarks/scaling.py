@@ -28,7 +28,7 @@ BLOCK_STEPS = 5_000
 BLOCKS_A_TURN, TURNS_A_REPEAT = 10, 4
 """Short turns, and more of them: two lifetimes that are nearly equal need undisturbed moments to be compared."""
 SETTLED_STEPS = 10**9
-"""So many that no step of the measured life changes what is best."""
+"""So many that no measured step changes which policy is best."""
 NEVER = np.iinfo(np.int64).max
 MICRO = 1e6
 
@@ -55,7 +55,7 @@ def domain_of(tasks: int) -> Domain:
     return cartpole(f"cartpole{tasks}", masses, pole_masses, lengths, RULES)
 
 
-def living(size: Size, turns: int) -> Contender:
+def lifetime_of(size: Size, turns: int) -> Contender:
     """A lifetime of adaptive DQN policies, some blocks further at each turn."""
     domain = domain_of(size.tasks)
     spec = run_spec(
@@ -74,10 +74,10 @@ def living(size: Size, turns: int) -> Contender:
 
     def work() -> int:
         """Blocks that are still to come are those of a longer sequence."""
-        lived = len(lifetime.rows)
-        lifetime.sequence = sequence[: lived + BLOCKS_A_TURN]
+        done = len(lifetime.rows)
+        lifetime.sequence = sequence[: done + BLOCKS_A_TURN]
         lifetime.live()
-        return steps_of(lifetime, lived)
+        return steps_of(lifetime, done)
 
     work()
     return work
@@ -85,7 +85,7 @@ def living(size: Size, turns: int) -> Contender:
 
 def settle(selector: Any, size: Size) -> None:
     """Let each task have its favourite: in tasks that never fail all policies would be equally good, and a small
-    library, of which all have been tried, would take turns where a large one goes on with the first."""
+    library, of which all have been tried, would take turns where a large one stays with the first."""
     averages = np.random.default_rng(0).random((size.tasks, size.policies))
     for (task, policy), average in np.ndenumerate(averages):
         selector.update(task, policy, average * SETTLED_STEPS, SETTLED_STEPS)
@@ -109,7 +109,7 @@ def cost_against(large: Size, small: Size) -> Callable[[int], Measured]:
 
     def measure(repeats: int) -> Measured:
         turns = TURNS_A_REPEAT * repeats
-        speeds = take_turns([living(large, turns), living(small, turns)], turns)
+        speeds = take_turns([lifetime_of(large, turns), lifetime_of(small, turns)], turns)
         ours, other = (
             Side(str(size), "us/step", tuple(MICRO / speed for speed in seen), is_cost=True)
             for size, seen in zip((large, small), speeds, strict=True)

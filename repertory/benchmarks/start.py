@@ -18,8 +18,8 @@ from repertory.core.episode import EpisodePlayer
 
 play = EpisodePlayer.play
 
-def first_play(player, task, learner, seed):
-    outcome = play(player, task, learner, seed)
+def first_play(*arguments):
+    outcome = play(*arguments)
     print("first episode over at", repr(time.time()), file=sys.stderr, flush=True)
     EpisodePlayer.play = play
     return outcome

@@ -1,4 +1,4 @@
-"""The `repertory` command, in front of a person: what the other packages do, with progress, tables and messages."""
+"""The `repertory` command: what the other packages do, with progress, tables and messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main() -> None:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         if isinstance(error, MemoryError):
             message = f"not enough memory for these settings ({message}); try fewer policies or smaller memories"
-        if message:  # there is none after the help text
+        if message:  # empty after the help text
             _complain(message)
         sys.exit(USAGE_STATUS)
     except (KeyboardInterrupt, typer.Abort):

@@ -1,4 +1,4 @@
-"""`repertory capacity ...` in front of a person: each analysis, from its input to table, figure and CSV file."""
+"""`repertory capacity ...`: each analysis, from its input to a table, a figure and a CSV file."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def empirical_in_console(
     for learner in estimates:
         _print_parts(console, learner, capacity_parts(results, controls, learner))
     if min(min(estimate.runs.values()) for estimate in estimates.values()) < 2:
-        console.print("no intervals: they need two runs of each condition or more", soft_wrap=True)
-    view.keep(
+        console.print("no intervals: they need at least two runs of each condition", soft_wrap=True)
+    view.save(
         console, out, f"empirical-{results.path.resolve().name}", table, view.empirical_figure(estimates, tolerance)
     )
 
@@ -100,7 +100,7 @@ def clusters_in_console(name: str, profile: str, steps: int, seed: int, out: Pat
     console.print()
     view.print_frame(console, clusters.means())
     console.print(view.clusters_summary(name, clusters), soft_wrap=True)
-    view.keep(console, out, f"clusters-{name}-{profile}", clusters.signatures, view.clusters_figure(name, clusters))
+    view.save(console, out, f"clusters-{name}-{profile}", clusters.signatures, view.clusters_figure(name, clusters))
 
 
 def recommend_in_console(
@@ -144,14 +144,14 @@ def recommend_in_console(
     view.print_frame(console, view.recommendation_table(recommendation))
     console.print(str(recommendation), soft_wrap=True)
     name = f"recommend-{domain}-{learner}-{profile}"
-    view.keep(console, out, name, recommendation.table, view.recommendation_figure(recommendation))
+    view.save(console, out, name, recommendation.table, view.recommendation_figure(recommendation))
 
 
 def _numbers(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise UsageError(f"--policies is '{text}'; valid: numbers by commas, such as 1,2,4,9") from None
+        raise UsageError(f"--policies is '{text}'; valid: numbers separated by commas, such as 1,2,4,9") from None
 
 
 def memory_in_console(blocks: int | None, runs: int, out: Path, console: Console) -> None:

@@ -48,11 +48,11 @@ def theoretical(
 def clusters(
     domain: Annotated[str, typer.Argument(help="Which tasks; see 'repertory list domains'.")],
     profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "text",
-    steps: Annotated[int, typer.Option(help="Of random play on each task.")] = 600_000,
+    steps: Annotated[int, typer.Option(help="Steps of random play on each task.")] = 600_000,
     seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
     out: Out = Path("capacity"),
 ) -> None:
-    """A rough estimate from random play alone: tasks that leave like signatures may share a policy."""
+    """A rough estimate from random play alone: tasks that look alike under it may share a policy."""
     from repertory.cli.capacity import clusters_in_console
 
     clusters_in_console(domain, profile, steps, seed, out, console())
@@ -66,14 +66,14 @@ def recommend(
     memory: Annotated[str | None, typer.Option(help="The most that the library may take, such as 200MB.")] = None,
     results: Annotated[Path | None, typer.Option(help="Decide from these runs instead of a pilot.")] = None,
     policies: Annotated[str | None, typer.Option(help="Numbers to compare, such as 1,2,4,9.")] = None,
-    blocks: Annotated[int | None, typer.Option(help="Blocks of a pilot's lifetime; ten for each task.")] = None,
+    blocks: Annotated[int | None, typer.Option(help="Blocks of a pilot's lifetime; ten per task if not given.")] = None,
     block_steps: Annotated[int | None, typer.Option(help="Steps in a block of the pilot.")] = None,
     runs: Annotated[int, typer.Option(help="Runs of the pilot for each number of policies.")] = 2,
     profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "text",
     workers: Annotated[int | None, typer.Option(help="Runs at a time; one per core if not given.")] = None,
     out: Out = Path("capacity"),
 ) -> None:
-    """The smallest number of policies within tolerance, from a short pilot or from runs at hand."""
+    """The smallest number of policies within the tolerance, from a short pilot or from runs you have."""
     from repertory.cli.capacity import recommend_in_console
 
     pilot = {"blocks": blocks, "block_steps": block_steps, "runs": runs, "profile": profile, "workers": workers}

@@ -1,4 +1,4 @@
-"""`repertory claims` in front of a person."""
+"""`repertory claims`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from repertory.report.claims import judge, print_claims, read_all_results
 
 
 def claims_in_console(path: Path, console: Console) -> None:
-    """`repertory claims`."""
     results = read_all_results(path)
     for found in results:
         print_problems(console, found)

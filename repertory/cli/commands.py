@@ -27,21 +27,19 @@ def run(
     domain: Annotated[str | None, typer.Option(help="Which tasks; see 'repertory list domains'.")] = None,
     learner: Annotated[str | None, typer.Option(help="What each policy is; see 'repertory list learners'.")] = None,
     policies: Annotated[int | None, typer.Option(help="How many policies the library holds.")] = None,
-    selector: Annotated[str | None, typer.Option(help="Who plays which task; epsilon-greedy if not given.")] = None,
+    selector: Annotated[str | None, typer.Option(help="What chooses a policy; epsilon-greedy if not given.")] = None,
     profile: Annotated[str | None, typer.Option(help=PROFILE_HELP)] = None,
     run: Annotated[int | None, typer.Option(help="Which run: task sequence n is the 0-th shifted by n.")] = None,
     seed: Annotated[int | None, typer.Option(help="What all randomness follows from.")] = None,
     blocks: Annotated[int | None, typer.Option(help="Length of the lifetime; the paper's if not given.")] = None,
     block_steps: Annotated[int | None, typer.Option(help="Steps in a block; the paper's if not given.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder to keep the run in.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to save the run in.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A single setting, e.g. learner.learning_rate=0.05.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with the same settings.")] = None,
-    task: Annotated[
-        str | None, typer.Option(help="The only task, or tasks (0-8); all in random blocks if none.")
-    ] = None,
-    agent: Annotated[str | None, typer.Option(help="What lives the life; a library of policies if not given.")] = None,
+    task: Annotated[str | None, typer.Option(help="The only task, or tasks (0-8); all tasks if not given.")] = None,
+    agent: Annotated[str | None, typer.Option(help="What chooses the policies; a library if not given.")] = None,
     hidden_tasks: Annotated[
         bool | None, typer.Option("--hidden-tasks", help="Tell neither agent nor policies which task it is.")
     ] = None,
@@ -116,21 +114,22 @@ def report(
     results: Annotated[Path, typer.Argument(help="A folder of runs, as 'repertory reproduce' leaves.")],
     out: Annotated[Path, typer.Option(help="Folder for the page, its figures and its tables.")] = Path("report"),
     compute_missing: Annotated[
-        bool, typer.Option("--compute-missing", help="Live the one-to-one runs that forgetting and transfer need.")
+        bool, typer.Option("--compute-missing", help="Run the one-to-one runs that forgetting and transfer need.")
     ] = False,
+    figures: Annotated[bool, typer.Option(help="Write every figure as SVG and PNG too, for use elsewhere.")] = True,
 ) -> None:
-    """One page with all tables and figures, the paper's beside ours; works on unfinished sweeps too."""
+    """Write one page with all tables and figures, the paper's beside ours; works on unfinished sweeps too."""
     from repertory.cli.report import report_in_console
 
-    report_in_console(results, out, compute_missing, console())
+    report_in_console(results, out, compute_missing, console(), figures)
 
 
 @app.command()
 def dashboard(
-    results: Annotated[Path, typer.Argument(help="A folder of runs, under way or finished.")],
+    results: Annotated[Path, typer.Argument(help="A folder of runs, finished or not.")],
     port: Annotated[int, typer.Option(help="0 for any that is free.")] = 8765,
 ) -> None:
-    """The same page, served on this machine alone and refreshed while runs go on."""
+    """Serve the same page on this machine alone, and refresh it while runs are running."""
     from repertory.report.dashboard import serve
 
     screen = console()
@@ -154,7 +153,7 @@ def export(
     source: Annotated[Path, typer.Argument(help="The folder of a run, of a sweep, or of several.")],
     target: Annotated[Path, typer.Argument(help="Folder for the records, made if it is not there.")],
 ) -> None:
-    """Copy the records of finished runs without their policies: little, and all that reports and claims need."""
+    """Copy the records of finished runs without their policies: small, and all that reports and claims need."""
     from repertory.cli.export import export_in_console
 
     export_in_console(source, target, console())
@@ -165,7 +164,7 @@ def migrate(
     folder: Annotated[Path, typer.Argument(help="The folder of a run, of a sweep, or of several.")],
     commit: Annotated[str | None, typer.Option(help="Of the code that made them, where they do not say.")] = None,
 ) -> None:
-    """Rewrite finished runs of older versions in today's formats; they can be read without it."""
+    """Rewrite finished runs of older versions in today's formats; reading them does not need this."""
     from repertory.cli.migrate import migrate_in_console
 
     migrate_in_console(folder, commit, console())
@@ -173,7 +172,7 @@ def migrate(
 
 @app.command()
 def results(
-    folder: Annotated[Path, typer.Argument(help="A folder of sweeps; prose in its 'notes' is woven in.")] = Path(
+    folder: Annotated[Path, typer.Argument(help="A folder of sweeps; the text in its 'notes' is included.")] = Path(
         "results"
     ),
     out: Annotated[Path, typer.Option(help="The file; figures go into the folder's 'figures'.")] = Path("RESULTS.md"),
@@ -186,19 +185,19 @@ def results(
 
 @app.command()
 def watch(
-    run: Annotated[Path, typer.Argument(help="A run's folder; the run may be going on.")],
+    run: Annotated[Path, typer.Argument(help="A run's folder; the run need not be finished.")],
     task: Annotated[int | None, typer.Option(help="Which task; that of the last block if not given.")] = None,
     policy: Annotated[int | None, typer.Option(help="Which policy; the task's best so far if not given.")] = None,
     episodes: Annotated[int, typer.Option(help="How many; the next ones have the next seeds.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the first episode.")] = 0,
     fps: Annotated[float | None, typer.Option(help="Frames a second; the domain's own if not given.")] = None,
     explore: Annotated[
-        bool, typer.Option("--explore/--greedy", help="Act with exploration as in life, or always as it thinks best.")
+        bool, typer.Option("--explore/--greedy", help="Explore as in training, or always take the best action.")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="A .gif or .webp file instead of the terminal.")] = None,
 ) -> None:
     """Watch a policy of a run play a task, without learning: in the terminal or as an animated picture."""
-    from repertory.report.animation import watch_in_console
+    from repertory.cli.watch import watch_in_console
 
     watch_in_console(run, task, policy, episodes, seed, fps, explore, out, console())
 
@@ -211,7 +210,7 @@ def list_(
     what: Annotated[str, typer.Argument(help="domains, learners, selectors, agents, profiles or experiments.")],
     name: Annotated[str | None, typer.Argument(help="One of them, to see its settings.")] = None,
 ) -> None:
-    """What there is, by name; with a name, its settings and what they mean."""
+    """List what there is, by name; with a name, show its settings and what they mean."""
     from repertory import catalogue
     from repertory.cli.listing import experiment_table, experiments_table, profile_table, settings_table
 
@@ -238,10 +237,10 @@ def bench(
     out: Annotated[Path, typer.Option(help="Folder for bench.json, bench.png and bench.svg.")] = Path("bench"),
     repeats: Annotated[int, typer.Option(help="Turns of each contender; the best one counts.")] = 5,
 ) -> None:
-    """Speed and memory on this machine as ratios, on one thread, beside what is asked of them (some minutes)."""
+    """Measure speed and memory on this machine as ratios, on one thread, beside their targets (some minutes)."""
     from repertory.benchmarks.threads import begin_again_on_one_thread
 
     begin_again_on_one_thread()
-    from repertory.benchmarks.bench import bench_in_console
+    from repertory.cli.bench import bench_in_console
 
     bench_in_console(only, out, repeats, console())

@@ -1,4 +1,4 @@
-"""`repertory export` in front of a person."""
+"""`repertory export`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from repertory.sweeps.export import export
 
 
 def export_in_console(source: Path, target: Path, console: Console) -> None:
-    """`repertory export`."""
     exported = export(source, target)
     for reason in exported.left_out:
         console.print(f"left out: {reason}", soft_wrap=True)

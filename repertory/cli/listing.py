@@ -1,4 +1,4 @@
-"""`repertory list`: what there is, by name, and what can be set of it."""
+"""`repertory list`: domains, learners, ... by name, and their settings."""
 
 from __future__ import annotations
 

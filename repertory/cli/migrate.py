@@ -1,4 +1,4 @@
-"""`repertory migrate` in front of a person."""
+"""`repertory migrate`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from repertory.sweeps.migrate import migrate
 
 
 def migrate_in_console(root: Path, commit: str | None, console: Console) -> None:
-    """`repertory migrate`."""
     done = migrate(root, commit)
     for reason in done.left_out:
         console.print(f"left out: {reason}", soft_wrap=True)

@@ -19,7 +19,7 @@ SHOWN_TASKS = 12
 
 
 class ProgressMonitor(Monitor):
-    """A live bar on a terminal, a line now and then elsewhere."""
+    """A moving bar on a terminal, a line now and then elsewhere."""
 
     def __init__(self, console: Console, blocks: int, block_steps: int, score: str) -> None:
         self._console = console
@@ -45,17 +45,17 @@ class ProgressMonitor(Monitor):
             return
         if now - self._last_drawn >= 0.1:
             self._last_drawn = now
-            lived = tally.block * self._block_steps + min(tally.steps, self._block_steps)
-            self._bar.update(self._row, completed=lived, text=self._text(tally, self._steps + tally.steps))
+            done = tally.block * self._block_steps + min(tally.steps, self._block_steps)
+            self._bar.update(self._row, completed=done, text=self._text(tally, self._steps + tally.steps))
 
     def block_ended(self, tally: BlockTally) -> None:
         self._steps += tally.steps
-        lived = tally.block + 1
+        done = tally.block + 1
         if self._bar is not None:
-            self._bar.update(self._row, completed=lived * self._block_steps, text=self._text(tally, self._steps))
-        elif lived * PLAIN_LINES // self._blocks > tally.block * PLAIN_LINES // self._blocks:
-            lived_now = lived - (self._first_block or 0)
-            left = self._elapsed() / lived_now * (self._blocks - lived)
+            self._bar.update(self._row, completed=done * self._block_steps, text=self._text(tally, self._steps))
+        elif done * PLAIN_LINES // self._blocks > tally.block * PLAIN_LINES // self._blocks:
+            done_now = done - (self._first_block or 0)
+            left = self._elapsed() / done_now * (self._blocks - done)
             self._console.print(f"{self._text(tally, self._steps)}  {left:.0f} s left")
 
     def _elapsed(self) -> float:
@@ -78,7 +78,7 @@ def _bar(console: Console) -> Progress:
 
 
 def print_summary(console: Console, record: Record) -> None:
-    """Scores, and each policy's part."""
+    """Scores, and what share of the episodes each policy played."""
     blocks, settings = record.blocks, record.settings
     console.print(
         f"lifetime score {record.lifetime_score:.4g}, final score {record.final_score:.4g} (last 10 blocks); "

@@ -1,4 +1,4 @@
-"""`repertory report` in front of a person."""
+"""`repertory report`."""
 
 from __future__ import annotations
 
@@ -15,20 +15,24 @@ from repertory.report.page import write_report
 from repertory.sweeps.results import read_results
 
 
-def report_in_console(path: Path, out: Path, compute_missing: bool, console: Console) -> None:
+def report_in_console(
+    path: Path, out: Path, compute_missing: bool, console: Console, with_figures: bool = True
+) -> None:
     check_new_folder(out)
     results = read_results(path)
     if compute_missing:
         for part in by_domain(results):
             for condition in part.results.by_condition:
                 console.print(
-                    f"{condition}: running the one-to-one runs it is measured against, if missing", soft_wrap=True
+                    f"{condition}: running the one-to-one runs that it is compared with, where they are missing",
+                    soft_wrap=True,
                 )
                 try:
                     learning_metrics(part.results, condition, compute_missing=True)
                 except UsageError as reason:  # such as tasks whose code is not here
                     console.print(f"not run: {reason}", soft_wrap=True)
         results = read_results(path)
-    page = write_report(results, out)
+    page = write_report(results, out, with_figures)
     print_problems(console, results)
-    console.print(f"{page} shows {len(results.runs)} runs; figures and tables are beside it", soft_wrap=True)
+    beside = "figures and tables are" if with_figures else "its tables are"
+    console.print(f"{page} shows {len(results.runs)} runs; {beside} beside it", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`repertory reproduce`: a sweep in front of a person."""
+"""`repertory reproduce`: run a sweep and show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`repertory results` in front of a person."""
+"""`repertory results`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from repertory.report.results_file import FIGURES, make_pages, write_results
 
 
 def results_in_console(root: Path, out: Path, console: Console) -> None:
-    """`repertory results`."""
     sweeps = read_all_results(root)
     for results in sweeps:
         print_problems(console, results)

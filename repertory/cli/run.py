@@ -1,4 +1,4 @@
-"""`repertory run`: one lifetime in front of a person."""
+"""`repertory run`: one lifetime, with progress and a closing table."""
 
 from __future__ import annotations
 

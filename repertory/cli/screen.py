@@ -1,4 +1,4 @@
-"""What all verbs share of the screen: where output goes, exit statuses, notices."""
+"""What all verbs share: where output goes, exit statuses, notices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTERRUPTED_STATUS = 130
 
 
 def console() -> Console:
-    """Where output goes. User's text is shown as it is: no markup is read from it."""
+    """Where output goes. Text from the user is shown as it is: markup in it has no effect."""
     return Console(markup=False, highlight=False)
 
 

@@ -1,4 +1,4 @@
-"""A sweep in front of a person: a live table of its runs, lines in a log, and the scores when it is over."""
+"""How a sweep is shown: a moving table of its runs or lines in a log, and the scores at the end."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from rich.text import Text
 from repertory.cli.listing import published_text
 from repertory.cli.screen import print_problems
 from repertory.report.time_table import duration, time_sentence
-from repertory.runs.status import DIVERGED, FINISHED, LIVING, Status
+from repertory.runs.status import DIVERGED, FINISHED, RUNNING, Status
 from repertory.sweeps.job import Job
 from repertory.sweeps.results import Results
+from repertory.sweeps.sweep import Watcher
 
 REFRESH = 1.0
 LINE_EVERY = 60.0
 """Seconds between lines where there is no terminal."""
 STALE = 30.0
-"""A run that has said nothing for so many seconds stands still."""
+"""A run whose status is older than this many seconds is not running."""
 WAITING = "waiting"
-"""The state of a run that was begun, and stands still or is still to be gone on with."""
-UNDER_WAY = (LIVING, WAITING)
+"""The state of a run that was begun and is not running now."""
+UNDER_WAY = (RUNNING, WAITING)
 
 
 @dataclass
 class _Estimate:
-    """Of what is still to do."""
+    """How long the rest will take."""
 
     steps_per_second: float
     seconds_left: float | None
     share_done: float
 
 
-class SweepDisplay:
+class SweepDisplay(Watcher):
     """Shows all runs of a sweep with speed and time left."""
 
     def __init__(self, console: Console) -> None:
@@ -49,7 +50,7 @@ class SweepDisplay:
         self._shown = 0.0
 
     def begin(self, jobs: Sequence[Job], standing: Mapping[str, Status], workers: int) -> None:
-        """All jobs are of the same length; `standing` has those that need not be lived."""
+        """All jobs are of the same length; `standing` has those that need not be run."""
         self._jobs, self._workers = list(jobs), workers
         self._blocks, self._block_steps = (int(jobs[0].spec[key]) for key in ("blocks", "block_steps"))
         self._ends = dict(standing)
@@ -83,20 +84,20 @@ class SweepDisplay:
             self._live.stop()
 
     def _statuses(self) -> list[Status | None]:
-        """Of each job: how it ended, or how far it has come by what its folder says."""
+        """Of each job: how it ended, or how far its folder says that it is."""
         found: list[Status | None] = []
         for job in self._jobs:
             status = self._ends.get(job.folder)
             if status is None:
                 status = job.status()
-                is_living = status is not None and status.state == LIVING and time.time() - status.time < STALE
-                if status is not None and not is_living and status.state != FINISHED:
+                is_running = status is not None and status.state == RUNNING and time.time() - status.time < STALE
+                if status is not None and not is_running and status.state != FINISHED:
                     status = replace(status, state=WAITING, steps_per_second=0.0)
             found.append(status)
         return found
 
     def _estimate(self, statuses: Sequence[Status | None]) -> _Estimate:
-        """Each learner at the speed seen of it so far; learners not seen yet at the mean of the others'."""
+        """Each learner at its speed so far; learners that have not begun at the mean speed of the others."""
         speeds: dict[str, list[float]] = {}
         blocks = float(self._blocks)
         left: dict[str, float] = {}
@@ -109,7 +110,7 @@ class SweepDisplay:
             longest = max(longest, (blocks - done) / blocks)
             if status is not None and status.steps_per_second > 0:
                 speeds.setdefault(learner, []).append(status.steps_per_second)
-                now += status.steps_per_second if status.state == LIVING else 0.0
+                now += status.steps_per_second if status.state == RUNNING else 0.0
         if not speeds:
             return _Estimate(0.0, None, total / (blocks * len(self._jobs)))
         usual = float(np.mean([np.mean(seen) for seen in speeds.values()]))

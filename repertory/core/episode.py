@@ -57,8 +57,8 @@ def new_stage(tasks: CompiledTasks, opening_steps: int = 0) -> Stage:
 
 
 def policy_sizes(domain: Domain, tasks: CompiledTasks) -> tuple[int, int]:
-    """Features and actions that a policy must be built for. Compiled code does not look whether an index fits, so
-    whoever calls it looks first."""
+    """Features and actions that a policy must be built for. Compiled code does not check indices, so its caller
+    compares these first."""
     return tasks.observation_size, int(getattr(domain.action_space, "n", 0))
 
 
@@ -70,13 +70,13 @@ def misfit(learner: CompiledLearner, sizes: tuple[int, int], name: str) -> Usage
 
 
 class EpisodePlayer:
-    """Plays episodes of a domain's tasks. Keeps one environment per task, made when first needed.
+    """Plays episodes of a domain's tasks, with one environment per task, made when first needed.
 
     An episode depends on its seed, its task and the learner only, never on the episodes before it.
     """
 
     def __init__(self, domain: Domain, compiled: bool = True, opening_steps: int = 0) -> None:
-        """With `opening_steps`, outcomes tell that many first transitions of each episode."""
+        """With `opening_steps`, outcomes hold that many first transitions of each episode."""
         self._domain = domain
         self._opening_steps = opening_steps
         self._envs: dict[int, gymnasium.Env] = {}

@@ -30,22 +30,22 @@ EPISODE_SEEDS = 2**31
 
 
 class Monitor:
-    """Looks on as a lifetime goes by: progress bars, logs, checkpoints. Override what is of interest."""
+    """Hears how a lifetime is going: for progress bars, logs, checkpoints. Override the methods that you need."""
 
     def lifetime_begins(self, lifetime: Lifetime) -> None:
         """Before the first episode, or the first after a checkpoint."""
 
     def episode_ended(self, tally: BlockTally) -> None:
-        """`tally` is the running block's."""
+        """`tally` is of the current block."""
 
     def block_ended(self, tally: BlockTally) -> None: ...
 
     def lifetime_ends(self) -> None:
-        """After the last block, or whatever stopped it."""
+        """After the last block, or after an error."""
 
 
 class Lifetime:
-    """An agent and a task sequence, and how far they have come. To be saved, the agent must be of the savable kind."""
+    """An agent and a task sequence, and how far they have come. It can be saved if the agent can."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Lifetime:
         self.block_steps = block_steps
         self.rows: list[dict[str, Any]] = []
         self._tally: BlockTally | None = None
-        """The running block, if one has begun."""
+        """The current block, if one has begun."""
         self._steps_before = 0
         """Of all finished blocks."""
         self._hidden_tasks = hidden_tasks
@@ -78,7 +78,7 @@ class Lifetime:
         return policies
 
     def live(self, monitors: Sequence[Monitor] = ()) -> None:
-        """Live all blocks that are still to come."""
+        """Run all blocks that are left."""
         for monitor in monitors:
             monitor.lifetime_begins(self)
         try:
@@ -117,10 +117,11 @@ class Lifetime:
                 monitor.episode_ended(tally)
 
     def _play(self, tally: BlockTally, policy: int, episode_seed: int) -> Outcome:
-        """One episode; what goes wrong in it is told with the task and the policy."""
+        """One episode; an error in it is raised with the task and the policy."""
         if not 0 <= policy < len(self.policies):
             raise EpisodeFault(
-                f"{self._where(tally, policy)}: the agent chose a policy that is none of 0 to {len(self.policies) - 1}"
+                f"{self._where(tally, policy)}: the agent chose a policy that does not exist; valid: 0 to "
+                f"{len(self.policies) - 1}"
             )
         try:
             outcome = self._player.play(tally.task, self.policies[policy], episode_seed, not self._hidden_tasks)
@@ -136,7 +137,7 @@ class Lifetime:
         return f"task {tally.task} ({self._task_names[tally.task]}), policy {policy}, block {tally.block}"
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Everything that decides what is still to come, between two episodes: arrays by name, and plain values."""
+        """Everything that decides the rest of the lifetime, between two episodes: arrays by name, and plain values."""
         values = {
             "rows": self.rows,
             "tally": None if self._tally is None else self._tally.state(),
@@ -156,7 +157,7 @@ class Lifetime:
 
     @property
     def steps(self) -> int:
-        """Lived so far, those of the running block included."""
+        """Run so far, those of the current block included."""
         return self._steps_before + (0 if self._tally is None else self._tally.steps)
 
     @property
@@ -165,10 +166,10 @@ class Lifetime:
         return can_be_saved(self.agent)
 
     def close(self) -> None:
-        """Let go of the environments."""
+        """Close the environments."""
         self._player.close()
 
     @property
     def blocks(self) -> pd.DataFrame:
-        """What has been lived so far."""
+        """The finished blocks, as `record.blocks` has them."""
         return block_table(self.rows, len(self.policies))

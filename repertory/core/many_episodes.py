@@ -46,7 +46,7 @@ class ManyEpisodes:
         self._name = domain.name
 
     def play(self, learner: CompiledLearner, seeds: NDArray[np.int64], at_least: int | None = None) -> Outcomes:
-        """An episode for each seed or, with `at_least`, only until so many steps have been lived in all."""
+        """An episode for each seed or, with `at_least`, only until that many steps have been played in all."""
         if (learner.inputs, learner.actions) != self._sizes:
             raise misfit(learner, self._sizes, self._name)
         seeds = np.ascontiguousarray(seeds, np.int64)
@@ -72,11 +72,11 @@ def compiled_episodes(task: TaskKernels, learner: LearnerKernels) -> Callable[..
         steps: NDArray[np.int64],
         total_rewards: NDArray[np.float64],
     ) -> int:
-        lived = 0
+        played = 0
         for i in range(seeds.size):
             steps[i], total_rewards[i] = run_episode(params_handle, stage_handle, learner_handle, seeds[i])
-            lived += steps[i]
-            if lived >= at_least:
+            played += steps[i]
+            if played >= at_least:
                 return i + 1
         return seeds.size
 

@@ -50,7 +50,7 @@ class Development(NamedTuple):
     """A curve over the lifetime: means over runs of means over stretches of blocks."""
 
     steps: NDArray[np.float64]
-    """Lived by the end of each stretch."""
+    """By the end of each stretch."""
     mean: NDArray[np.float64]
     error: NDArray[np.float64]
     """Standard error over runs; NaN if there is one only."""
@@ -117,18 +117,14 @@ def forgetting_ratios(
     The absolute value keeps a loss a loss on tasks where even the random policy is punished. `interfering` counts the
     blocks of other tasks in between.
     """
-    table = _beside(blocks, one_to_one, random_scores, score)
-    groups = table.groupby("task")
-    change = groups["score"].diff() - groups["one_to_one"].diff()
-    result = pd.DataFrame(
-        {
-            "block": table["block"],
-            "task": table["task"],
-            "interfering": groups["block"].diff() - 1,
-            "ratio": change / table["random"].abs(),
-        }
-    )
-    return result.dropna(subset="interfering").astype({"interfering": int}).reset_index(drop=True)
+    task, own, twin, unit = _beside(blocks, one_to_one, random_scores, score)
+    order = np.argsort(task, kind="stable")  # brings the blocks of a task together
+    is_again = np.diff(task[order]) == 0
+    now, before = order[1:][is_again], order[:-1][is_again]
+    by_time = np.argsort(now)
+    now, before = now[by_time], before[by_time]
+    ratio = ((own[now] - own[before]) - (twin[now] - twin[before])) / unit[now]
+    return pd.DataFrame({"block": now, "task": task[now], "interfering": now - before - 1, "ratio": ratio})
 
 
 def transfer_ratios(
@@ -136,36 +132,38 @@ def transfer_ratios(
 ) -> pd.DataFrame:
     """The paper's Equation "transfer ratio", for the first block of every task.
 
-    ratio = (score - score of the one-to-one run) / |score of the random policy on the task|: what the blocks lived
-    before (`prior` of them) did for a task that is new.
+    ratio = (score - score of the one-to-one run) / |score of the random policy on the task|: what the blocks
+    before it (`prior` of them) did for a task that is new.
     """
-    table = _beside(blocks, one_to_one, random_scores, score).drop_duplicates("task")
-    ratio = (table["score"] - table["one_to_one"]) / table["random"].abs()
-    return pd.DataFrame({"task": table["task"], "prior": table["block"], "ratio": ratio}).reset_index(drop=True)
+    task, own, twin, unit = _beside(blocks, one_to_one, random_scores, score)
+    first = np.sort(np.unique(task, return_index=True)[1])
+    ratio = (own[first] - twin[first]) / unit[first]
+    return pd.DataFrame({"task": task[first], "prior": first, "ratio": ratio})
 
 
 def _beside(
     blocks: pd.DataFrame, one_to_one: pd.DataFrame, random_scores: Mapping[int, float], score: str
-) -> pd.DataFrame:
-    """Scores of a run, of its one-to-one twin and of the random policy, block by block."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Block by block: the task, the scores of a run and of its one-to-one twin, and the unit they are measured in."""
     length = min(len(blocks), len(one_to_one))
     own, twin = blocks.iloc[:length], one_to_one.iloc[:length]
-    if not np.array_equal(own["task"].to_numpy(), twin["task"].to_numpy()):
+    task = own["task"].to_numpy()
+    if not np.array_equal(task, twin["task"].to_numpy()):
         raise UsageError("the one-to-one run has another task sequence; compare runs of the same number and seed")
-    random = own["task"].map(dict(random_scores))
-    if random.isna().any() or (random == 0).any():
+    unit = np.abs(np.array([random_scores.get(int(each), np.nan) for each in task], float))
+    if not (unit > 0).all():
         raise UsageError("the random policy scores 0 or nothing on a task, so there is no unit to measure it in")
-    columns = {"score": block_scores(own, score), "random": random}
-    return own[["block", "task"]].assign(**columns, one_to_one=block_scores(twin, score).to_numpy())
+    return task, block_scores(own, score).to_numpy(float), block_scores(twin, score).to_numpy(float), unit
 
 
 def by_bins(ratios: pd.DataFrame, column: str) -> pd.DataFrame:
     """Mean, standard error and count of ratios per bin of `interfering` or `prior` blocks."""
+    places, values = ratios[column].to_numpy(), ratios["ratio"].to_numpy(float)
     rows: list[dict[str, Any]] = []
     for name, first, last in BINS:
-        inside = ratios.loc[ratios[column].between(first, last), "ratio"]
-        error = inside.std(ddof=1) / np.sqrt(len(inside)) if len(inside) > 1 else np.nan
-        rows.append({"bin": name, "mean": inside.mean(), "error": error, "count": len(inside)})
+        inside = values[(places >= first) & (places <= last)]
+        mean = inside.mean() if len(inside) else np.nan
+        rows.append({"bin": name, "mean": mean, "error": float(standard_error(inside)), "count": len(inside)})
     return pd.DataFrame(rows)
 
 

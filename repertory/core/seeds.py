@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 PURPOSES = ("sequence", "select", "env", "learn", "assign")
-"""Appended to, never reordered: the place of a name is part of every run's identity."""
+"""Add new ones at the end: the place of a name decides the random numbers of every run."""
 
 
 def seed_sequence(seed: int, purpose: str, run: int | None = None) -> np.random.SeedSequence:

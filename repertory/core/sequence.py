@@ -9,7 +9,7 @@ from repertory.core.seeds import generator
 
 
 def single_task(task: int, blocks: int) -> NDArray[np.int64]:
-    """One task for a whole life, as a task-specific policy has it."""
+    """One task for the whole lifetime."""
     return np.full(blocks, task, np.int64)
 
 

@@ -84,7 +84,7 @@ class BlockTally:
 
 
 def block_table(rows: list[dict[str, Any]], n_policies: int) -> pd.DataFrame:
-    """`record.blocks`: a row per block, columns as `BlockTally.row`, also when no block was lived.
+    """`record.blocks`: a row per block, columns as `BlockTally.row`, also when there are no blocks yet.
 
     A policy that was not there yet has played no episode. Health that was not measured is NaN.
     """
@@ -119,6 +119,9 @@ def policy_columns(blocks: pd.DataFrame) -> list[str]:
 
 
 def plays_by_task(blocks: pd.DataFrame, n_tasks: int) -> NDArray[np.int64]:
-    """Episodes by (task, policy), over the given blocks."""
-    counts = blocks.groupby("task")[policy_columns(blocks)].sum()
-    return counts.reindex(range(n_tasks), fill_value=0).to_numpy(np.int64)
+    """Episodes by (task, policy), over the given blocks, of the first `n_tasks` tasks."""
+    blocks = blocks[blocks["task"] < n_tasks]
+    plays = blocks[policy_columns(blocks)].to_numpy(np.int64)
+    counts = np.zeros((n_tasks, plays.shape[1]), np.int64)
+    np.add.at(counts, blocks["task"].to_numpy(), plays)
+    return counts

@@ -21,7 +21,7 @@ GRAVITY = 9.8
 TIME_STEP = 0.02
 RESET_RANGE = 0.05
 
-# Places in a state: the four physical quantities, then the steps lived in this episode.
+# Places in a state: the four physical quantities, then the steps of this episode.
 X, X_DOT, THETA, THETA_DOT, CLOCK = range(5)
 
 
@@ -103,7 +103,7 @@ def reset(params: CartpoleParams, state: NDArray[np.float64], stream: Stream) ->
 def step(params: CartpoleParams, state: NDArray[np.float64], action: int, stream: Stream) -> tuple[float, bool, bool]:
     """One explicit Euler step: positions advance with the old velocities.
 
-    Everything that follows from masses and length is derived here, never kept, so a task cannot lose its effect.
+    Everything that follows from masses and length is derived here, never stored, so that every task has its effect.
     """
     x, x_dot, theta, theta_dot = state[X], state[X_DOT], state[THETA], state[THETA_DOT]
     total_mass = params.total_mass if params.total_mass > 0.0 else params.cart_mass + params.pole_mass

@@ -1,7 +1,7 @@
 """A domain: a finite list of tasks that share observation and action spaces.
 
 Any domain can hand out a Gymnasium environment per task. A domain that also has compiled dynamics can be
-played inside a compiled episode; its Gymnasium environments are then a face on the same kernels.
+played inside a compiled episode; its Gymnasium environments then call the same kernels.
 """
 
 from __future__ import annotations
@@ -142,9 +142,9 @@ class Domain:
 
 
 class KernelEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
-    """A Gymnasium face on compiled dynamics: `reset` and `step` call the very kernels a compiled episode runs.
+    """A Gymnasium environment on compiled dynamics: `reset` and `step` call the kernels that a compiled episode runs.
 
-    An episode is decided by the seed given to `reset`; without one the stream goes on from the last episode.
+    An episode is decided by the seed given to `reset`; without one, the stream continues from the last episode.
     """
 
     def __init__(self, tasks: CompiledTasks, task: int) -> None:

@@ -30,7 +30,7 @@ STATIC, WANDERING, REACTING = range(3)
 WANDER_INTERVAL = 20
 REACTION_RATE = 0.5
 
-# Places in a state; the clock counts the steps lived in this episode.
+# Places in a state; the clock counts the steps of this episode.
 AGENT_X, AGENT_Y, OBJECT_X, OBJECT_Y, HEADING, CLOCK = range(6)
 
 OBSERVATION_SIZE = 11

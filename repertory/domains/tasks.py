@@ -33,7 +33,7 @@ def tasks(
     2
 
     With `check`, every environment is made once, its spaces are compared with the first one's, and two tasks that
-    behave alike over a few hundred random steps are warned about: they take the place of one.
+    behave alike over a few hundred random steps give a warning: they count as one.
     """
     if isinstance(specs, (str, bytes)) or not isinstance(specs, Sequence) or not specs:
         raise UsageError(

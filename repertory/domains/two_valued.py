@@ -17,7 +17,7 @@ else:  # older versions of Gymnasium take no type there
 class TwoValued(FloatBox):
     """Vectors of n features, float32, each of them either `low` or `high` and nothing in between.
 
-    To any other code this is the `Box` from `low` to `high`. A replay memory that knows it can keep each feature in
+    To any other code this is the `Box` from `low` to `high`. A replay memory that knows it can store each feature in
     one bit, and each reward in one byte if `whole_rewards`: the environment's rewards are whole numbers from -127
     to 127.
 

@@ -20,14 +20,10 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from repertory.errors import UsageError
@@ -36,12 +32,6 @@ from repertory.settings import Settings, setting
 CAPACITIES = (2.0, 5.0)
 BLOCKS_TO_CONVERGE = (1, 2, 4)
 ACCEPTANCES = (0.25, 0.5, 1.0)
-
-INK = "#202124"
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito: for colour-blind eyes
-TOTAL_LINE: dict[str, Any] = {"linewidth": 1.6}
-LIBRARY_LINE: dict[str, Any] = {"linewidth": 5, "alpha": 0.3}  # broad and pale: seen also where the total runs along it
-FIXED_LINE: dict[str, Any] = {"linewidth": 1.3, "linestyle": "--"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,21 +92,13 @@ class MemoryUse:
         return float(self.total_mean.max()) / self.fixed
 
 
-class _Draws(NamedTuple):
-    """All randomness of a simulation."""
-
-    luck: NDArray[np.float64]  # (runs, tasks), in [0, 1): a task's policy is accepted if below the probability
-    tasks: NDArray[np.int64]  # (runs, blocks): the task of each block
-
-
 def simulate(settings: GrowingLibrary) -> MemoryUse:
     """Live `settings.runs` lifetimes. Their draws depend on the seed, the run and the number of tasks alone, so that
     libraries of other capacity, convergence or acceptance meet the same tasks, and a longer lifetime begins like a
     shorter one."""
-    draws = _draw(settings)
-    visit = _visit_numbers(draws.tasks)
+    luck, visit = _draw(settings.seed, settings.runs, settings.tasks, settings.blocks)
     converged = visit == settings.blocks_to_converge
-    accepted = converged & (np.take_along_axis(draws.luck, draws.tasks, axis=1) < settings.acceptance)
+    accepted = converged & (luck < settings.acceptance)
     library = np.cumsum(accepted, axis=1)
     temporary = np.cumsum(visit == 1, axis=1) - np.cumsum(converged, axis=1)
     # While a block is lived, the policy that converges at its end is still temporary.
@@ -156,32 +138,6 @@ def memory_table(
     return pd.DataFrame(rows)
 
 
-def memory_figure(
-    path: Path | str,
-    settings: GrowingLibrary | None = None,
-    *,
-    capacities: Sequence[float] = CAPACITIES,
-    blocks_to_converge: Sequence[int] = BLOCKS_TO_CONVERGE,
-    acceptances: Sequence[float] = ACCEPTANCES,
-) -> None:
-    """The paper's memory figure (Appendix B): a row of panels per capacity, a column per `blocks_to_converge`, a colour
-    per acceptance probability. The ending of `path` chooses the format."""
-    if len(acceptances) > len(COLOURS):
-        raise UsageError(f"{len(acceptances)} acceptance probabilities in one figure; valid: at most {len(COLOURS)}")
-    uses = _grid(settings, capacities, blocks_to_converge, acceptances)
-    rows, columns = len(capacities), len(blocks_to_converge)
-    layout = ConstrainedLayoutEngine(wspace=0.06)  # keeps the last tick label of a panel clear of the next one's first
-    figure = Figure(figsize=(2.6 + 3.0 * columns, 0.6 + 2.6 * rows), layout=layout)
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    for panel, axes in enumerate(panels.flat):
-        _draw_panel(axes, uses[panel * len(acceptances) : (panel + 1) * len(acceptances)])
-    panels[0, 0].set_ylim(bottom=0)  # shared by all panels; only now do the axes know how high the curves reach
-    figure.supxlabel("blocks lived", fontsize=10, color=INK)
-    figure.supylabel("policies held (mean of the runs)", fontsize=10, color=INK)
-    figure.legend(handles=_legend_lines(acceptances), loc="outside right center", frameon=False, fontsize=9)
-    figure.savefig(path, dpi=150)
-
-
 def _grid(
     settings: GrowingLibrary | None,
     capacities: Sequence[float],
@@ -203,14 +159,18 @@ def _grid(
     ]
 
 
-def _draw(settings: GrowingLibrary) -> _Draws:
-    """One generator per run. Luck comes first: it must not depend on how long the lifetime is."""
-    luck = np.empty((settings.runs, settings.tasks))
-    tasks = np.empty((settings.runs, settings.blocks), np.int64)
-    for run, rng in enumerate(np.random.default_rng(settings.seed).spawn(settings.runs)):
-        luck[run] = rng.random(settings.tasks)
-        tasks[run] = rng.integers(settings.tasks, size=settings.blocks)
-    return _Draws(luck, tasks)
+@lru_cache(maxsize=2)  # simulations of a grid meet the same tasks
+def _draw(seed: int, runs: int, tasks: int, blocks: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """(runs, blocks): the luck of the block's task, in [0, 1), whose policy is accepted if it is below the probability;
+    and how often the run has met the task so far.
+
+    One generator per run. Luck comes first: it must not depend on how long the lifetime is.
+    """
+    luck, met = np.empty((runs, tasks)), np.empty((runs, blocks), np.int64)
+    for run, rng in enumerate(np.random.default_rng(seed).spawn(runs)):
+        luck[run] = rng.random(tasks)
+        met[run] = rng.integers(tasks, size=blocks)
+    return np.take_along_axis(luck, met, axis=1), _visit_numbers(met)
 
 
 def _visit_numbers(tasks: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -230,33 +190,3 @@ def _standard_error(curves: NDArray[np.int64]) -> NDArray[np.float64]:
     if runs == 1:
         return np.full(blocks, np.nan)
     return curves.std(axis=0, ddof=1) / math.sqrt(runs)
-
-
-def _draw_panel(axes: Any, uses: Sequence[MemoryUse]) -> None:
-    """The curves of one capacity and one time to converge, a colour per acceptance probability."""
-    settings = uses[0].settings
-    blocks = np.arange(1, settings.blocks + 1)
-    for use, colour in zip(uses, COLOURS, strict=False):
-        axes.plot(blocks, use.library_mean, color=colour, **LIBRARY_LINE)
-        axes.plot(blocks, use.total_mean, color=colour, **TOTAL_LINE)
-    axes.axhline(uses[0].fixed, color=INK, zorder=3, **FIXED_LINE)  # above curves that end on it
-    axes.set_title(f"$C = {settings.capacity:g}$, $T_c = {settings.blocks_to_converge}$", fontsize=10, color=INK)
-    axes.set_xlim(0, settings.blocks)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def _legend_lines(acceptances: Sequence[float]) -> list[Line2D]:
-    """What the line styles mean, then what the colours mean."""
-    styles = (
-        ("total, with\ntemporary policies", TOTAL_LINE),
-        ("library", LIBRARY_LINE),
-        ("fixed library", FIXED_LINE),
-    )
-    lines = [Line2D([], [], color=INK, label=label, **style) for label, style in styles]
-    return lines + [
-        Line2D(
-            [], [], color=colour, linestyle="none", marker="s", markersize=8, label=f"{100 * acceptance:g}% accepted"
-        )
-        for acceptance, colour in zip(acceptances, COLOURS, strict=False)
-    ]

@@ -1,11 +1,10 @@
-"""Episodes in front of a person: an animated picture in a file or a page, or text in a terminal."""
+"""Episodes as an animated picture, in a file or a page."""
 
 from __future__ import annotations
 
 import base64
 import io
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,13 +14,10 @@ from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
-from rich.console import Console, Group
-from rich.live import Live
-from rich.text import Text
 
 from repertory.errors import UsageError
-from repertory.paths import check_new_file, write_whole
-from repertory.report.watching import PICTURE, TEXT, Moment, Performance, open_performance
+from repertory.paths import write_whole
+from repertory.report.watching import PICTURE, Moment, Performance
 
 FORMATS = {".gif": "GIF", ".webp": "WEBP"}
 FASTEST = 50
@@ -34,8 +30,6 @@ PAPER, INK, PALE_INK = "#ffffff", "#202124", "#5f6368"
 EXACT_COLOURS, MIXED_COLOURS, PALETTE_SAMPLES = 32, 96, 12
 TWINS = 8
 """Colours that differ by no more than this count as one."""
-PLAIN_FRAMES = 3
-"""How many frames of an episode are printed where there is no terminal."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +63,14 @@ IN_A_PAGE = Limits(frames=201, side=360, size=300_000, steps=201)
 
 def write_animation(performance: Performance, out: Path, fps: float | None = None) -> int:
     """Write all episodes to a file whose name ends in .gif or .webp; the number of bytes."""
-    content = animate(performance, _format(out), fps, IN_A_FILE)
+    content = animate(performance, format_of(out), fps, IN_A_FILE)
     write_whole(out, content)
     return len(content)
 
 
-def embedded_animation(performance: Performance, file_format: str = "WEBP", fps: float | None = None) -> bytes:
+def embedded_animation(performance: Performance) -> bytes:
     """The beginning of a performance as a small animated picture of at most 300 kB, for a page; see `data_uri`."""
-    return animate(performance, file_format, fps, IN_A_PAGE)
+    return animate(performance, "WEBP", None, IN_A_PAGE)
 
 
 def data_uri(animation: bytes) -> str:
@@ -167,129 +161,7 @@ def _on_one_palette(frames: Sequence[Image.Image]) -> list[Image.Image]:
     return [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
 
 
-# --------------------------------------------------------------------------------------------------- terminal
-
-LETTERS = {
-    "#": ("blue on blue", ""),
-    ".": ("dim", ""),
-    "A": ("bold yellow", "agent"),
-    "F": ("bold green", "food"),
-    "P": ("bold red", "poison"),
-    "G": ("bold magenta", "ghost"),
-    "X": ("bold black on yellow", "both on one cell"),
-}
-"""Styles and meanings of the letters that mazes are written in."""
-
-
-def show_in_terminal(performance: Performance, fps: float, console: Console) -> None:
-    """All episodes as text, each frame drawn over the last."""
-    legend: Text | None = None
-    due = time.monotonic()
-    with Live(console=console, auto_refresh=False) as live:
-        for moment in performance.moments(TEXT):
-            frame = str(moment.frame)
-            legend = _legend(frame) if legend is None else legend
-            stand = Text(standing(performance, moment), style="bold")
-            live.update(Group(_in_colour(frame), stand, legend), refresh=True)
-            due = max(due + 1 / fps, time.monotonic())
-            time.sleep(max(0.0, due - time.monotonic()))
-
-
-def show_plainly(performance: Performance, console: Console) -> None:
-    """A few frames of the first episode, one below the other: for logs and pipes."""
-    every = math.ceil(performance.endings[0].step / (PLAIN_FRAMES - 1))
-    for moment in performance.moments(TEXT, every):
-        if moment.episode > 0:
-            break
-        if moment.frame is not None:
-            console.print(Text(f"{moment.frame}\n{standing(performance, moment)}\n"), soft_wrap=True)
-
-
-def _is_maze(frame: str) -> bool:
-    return set(frame) <= {*LETTERS, "\n"}
-
-
-def _legend(frame: str) -> Text:
-    """What the letters of a maze mean."""
-    present = {*frame, "X"} if _is_maze(frame) else set()
-    meanings = [f"{letter} {meaning}" for letter, (_, meaning) in LETTERS.items() if meaning and letter in present]
-    return Text(", ".join(meanings), style="dim")
-
-
-def _in_colour(frame: str) -> Text:
-    """A maze with every cell two characters wide, which is square in most terminals; other text as it is."""
-    if not _is_maze(frame):
-        return Text.from_ansi(frame)
-    text = Text()
-    for row in frame.splitlines():
-        for letter in row:
-            text.append(letter * 2 if letter == "#" else f"{letter} ", LETTERS[letter][0])
-        text.append("\n")
-    return text
-
-
-# ---------------------------------------------------------------------------------------------------- command
-
-
-def watch_in_console(
-    path: Path,
-    task: int | None,
-    policy: int | None,
-    episodes: int,
-    seed: int,
-    fps: float | None,
-    explore: bool,
-    out: Path | None,
-    console: Console,
-) -> None:
-    """Show a policy of a run folder: in the terminal if its task can be written as text, else as a file."""
-    if fps is not None and not 0 < fps <= FASTEST:
-        raise UsageError(f"--fps is {fps:g}; valid: above 0 and at most {FASTEST}")
-    performance = open_performance(path, task, policy, episodes, seed, explore)
-    if out is None and TEXT not in performance.render_modes:
-        out = Path(f"{_run_name(path)}-task{performance.task}.gif")
-    if out is not None:
-        _check_out(out, path)
-    console.print(_heading(performance), soft_wrap=True)
-    if out is not None:
-        size = write_animation(performance, out, fps)
-    elif console.is_interactive:
-        show_in_terminal(performance, performance.usual_fps if fps is None else fps, console)
-    else:
-        show_plainly(performance, console)
-    for ending in performance.endings:
-        episode = f"episode {ending.episode + 1}: " if episodes > 1 else ""
-        console.print(f"{episode}{ending.step} steps, return {ending.total_reward:g}", soft_wrap=True)
-    if out is not None:
-        console.print(f"written to {out} ({size / 1000:,.0f} kB)", soft_wrap=True)
-
-
-def _heading(performance: Performance) -> str:
-    lived, whole = len(performance.lifetime.rows), len(performance.lifetime.sequence)
-    manner = "exploring" if performance.explore else "greedy"
-    return (
-        f"task {performance.task}: {performance.task_name}; policy {performance.policy}, {manner}, "
-        f"as of block {lived} of {whole}"
-    )
-
-
-def _run_name(path: Path) -> str:
-    """The folder's name; in a sweep, where all are called run-00 and so on, with the condition before it."""
-    path = path.resolve()
-    return f"{path.parent.name}-{path.name}" if path.name.startswith("run-") else path.name
-
-
-def _format(out: Path) -> str:
+def format_of(out: Path) -> str:
     if out.suffix.lower() not in FORMATS:
         raise UsageError(f"--out {out} ends in '{out.suffix}'; valid: a name that ends in {' or '.join(FORMATS)}")
     return FORMATS[out.suffix.lower()]
-
-
-def _check_out(out: Path, run: Path) -> None:
-    _format(out)
-    check_new_file(out)
-    folder = out.resolve().parent
-    if not folder.is_dir():
-        raise UsageError(f"--out {out} is in a folder that does not exist; next: make {out.parent}")
-    if folder.is_relative_to(run.resolve()):
-        raise UsageError(f"--out {out} is in the run's own folder, which is left as it is; choose another")

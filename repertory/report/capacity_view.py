@@ -1,4 +1,4 @@
-"""Task capacity in front of a person: a table on the screen, a figure and a CSV file of each analysis."""
+"""Task capacity: a table on the screen, a figure and a CSV file of each analysis."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def print_frame(console: Console, frame: pd.DataFrame) -> None:
     console.print(to_console(from_frame("", frame)))
 
 
-def keep(console: Console, out: Path, name: str, frame: pd.DataFrame, chart: Chart) -> None:
+def save(console: Console, out: Path, name: str, frame: pd.DataFrame, chart: Chart) -> None:
     """Write NAME.csv and NAME.png and say where."""
     with staged(out) as scratch:
         frame.to_csv(scratch / f"{name}.csv", index=False)
         write_figure(replace(chart, name=name), scratch, ("png",))
-    console.print(f"kept in {out / name}.csv and .png", soft_wrap=True)
+    console.print(f"saved in {out / name}.csv and .png", soft_wrap=True)
 
 
 # ------------------------------------------------------------------------------------------------ empirical
@@ -70,7 +70,7 @@ def _interval(interval: tuple[float, float] | None) -> str:
 
 
 def scores_table(estimates: Mapping[str, CapacityEstimate]) -> pd.DataFrame:
-    """What the capacities were decided from."""
+    """The scores that the capacities follow from."""
     rows = [
         {
             "learner": learner,

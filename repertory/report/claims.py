@@ -113,8 +113,10 @@ def read_claim(name: str, content: Mapping[str, Any]) -> Claim:
     Conditions are names or patterns of the test's `experiment`, or of another: `cartpole27/UnadaptiveDQN1P`.
     """
     rest = dict(content)
-    test = {**rest.pop("runs_of", {}), **rest.pop("test")}
-    kind, home = test.pop("kind"), test.pop("experiment", None)
+    test = {**rest.pop("runs_of", {}), **rest.pop("test", {})}
+    kind, home = test.pop("kind", None), test.pop("experiment", None)
+    if kind is None:
+        raise UsageError(f"the claim {name} has no test; valid: test.kind, one of {', '.join(sorted(KINDS))}")
     if kind not in KINDS:
         raise unknown("kind of test", kind, KINDS)
     for key in ("conditions", "against"):

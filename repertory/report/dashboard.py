@@ -20,11 +20,11 @@ from repertory.sweeps.results import read_results
 
 ADDRESS = "127.0.0.1"
 REFRESH = 3.0
-"""Seconds between two looks of the page."""
+"""Seconds between two requests of the page."""
 
 
 class DashboardServer(ThreadingHTTPServer):
-    """Serves what is in a folder of results now."""
+    """Serves the present state of a folder of results."""
 
     daemon_threads = True
 
@@ -45,7 +45,7 @@ class DashboardServer(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_address[1]}/"
 
     def data(self) -> str:
-        """The page's content as JSON; found anew only when a run has changed."""
+        """The page's content as JSON; made again only when a run has changed."""
         with self._lock:
             state = _fingerprint(self._path)
             if state != self._state:
@@ -54,7 +54,9 @@ class DashboardServer(ThreadingHTTPServer):
                     content = page_content(results, all_sections(results, with_slow=False))
                     self._content = json.dumps(content, allow_nan=False)
                     self._state = state
-                except UsageError as reason:  # a file is being replaced: the next look will find it; or they are gone
+                except (
+                    UsageError
+                ) as reason:  # a file is being replaced, and the next request will find it; or the runs are gone
                     if not self._content:
                         raise
                     return json.dumps({**json.loads(self._content), "notice": f"not refreshed: {reason}"})
@@ -77,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "repertory"
 
     def do_GET(self) -> None:
-        """Answer; what the user can mend is named in the answer, a fault of ours is told on the console as well."""
+        """Answer; a mistake of the user's is named in the answer, a fault of ours is raised as well."""
         try:
             self._get()
         except UsageError as reason:

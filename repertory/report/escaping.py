@@ -1,4 +1,4 @@
-"""Text for each way of showing it. Text from runs may hold anything, and is shown as it is, never read as markup.
+"""Text for each way of showing it. Text from runs may hold anything, and is shown as it is: markup in it has no effect.
 
 Our own sentences may stress *words* and quote `code`: they are `Marked`.
 """

@@ -1,4 +1,4 @@
-"""The memory simulation in front of a person: table, figure and CSV file."""
+"""The memory simulation: table, figure and CSV file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.console import Console
 
 from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.paths import check_new_folder
-from repertory.report.capacity_view import keep, print_frame
+from repertory.report.capacity_view import print_frame, save
 from repertory.report.sections.memory import memory_chart
 
 
@@ -22,4 +22,4 @@ def show_memory(blocks: int | None, runs: int, out: Path, console: Console) -> N
         f"mean of {settings.runs} runs",
         soft_wrap=True,
     )
-    keep(console, out, "memory", table, memory_chart(settings))
+    save(console, out, "memory", table, memory_chart(settings))

@@ -14,6 +14,7 @@ from repertory.errors import UsageError
 from repertory.paths import check_new_folder, staged
 from repertory.report import escaping, table
 from repertory.report.chart import Chart
+from repertory.report.chart_digest import shows
 from repertory.report.section import Section, safe
 from repertory.report.sections import all_sections
 from repertory.report.sections.overview import headline
@@ -47,11 +48,11 @@ def write_report(results: Results, out: Path, with_figures: bool = True) -> Path
 
 def write_figures(charts: Sequence[Chart], folder: Path, earlier: Path) -> None:
     """SVG and PNG of every chart but those that `earlier` has already."""
-    from repertory.report.to_matplotlib import shows, write_figure  # slow to import, and often not needed
-
     folder.mkdir()
     for chart in charts:
         if not (earlier / f"{chart.name}.svg").exists() or not shows(earlier / f"{chart.name}.png", chart):
+            from repertory.report.to_matplotlib import write_figure  # slow to import, and often not needed
+
             write_figure(chart, folder)
 
 

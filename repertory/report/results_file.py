@@ -1,7 +1,7 @@
 """`repertory results`: RESULTS.md from a folder of sweeps, our tables beside the published ones, and its figures.
 
-Everything in the file follows from the records, but for what only a person can say: that is in Markdown files in the
-folder `notes` beside the sweeps, and is woven in. `introduction.md` comes first, `NAME.md` into the section of the
+Everything in the file follows from the records, except for a person's own text: that is in Markdown files in the
+folder `notes` beside the sweeps, and is included. `introduction.md` comes first, `NAME.md` into the section of the
 sweep in the folder NAME, `claims.md` before the claims and `conclusion.md` last. The same records and notes give the
 same file, byte for byte.
 """
@@ -18,13 +18,14 @@ from repertory.errors import UsageError, unknown
 from repertory.paths import check_new_file, check_new_folder, staged, write_whole
 from repertory.report import escaping
 from repertory.report.chart import Chart
+from repertory.report.chart_digest import shows
 from repertory.report.claims import UNDECIDED, Judgement, claims_table, judge, read_all_results
 from repertory.report.section import Section
 from repertory.report.sections import capacity, development, learning, scores, tasks, time
 from repertory.report.sections.claims import RULE_OF_CERTAINTY, counts
 from repertory.report.sections.overview import sweeps_section
 from repertory.report.table import to_markdown
-from repertory.report.to_matplotlib import shows, write_small
+from repertory.report.to_matplotlib import write_small
 from repertory.sweeps.results import Results
 
 FIGURES, NOTES = "figures", "notes"
@@ -107,7 +108,7 @@ def results_text(root: Path, out: Path, pages: Sequence[SweepPage]) -> str:
 
 
 def read_notes(root: Path, sweeps: Sequence[str]) -> dict[str, list[str]]:
-    """By the name of the file; one that belongs nowhere is refused, for what it says would be lost."""
+    """By the name of the file; a note that belongs nowhere is refused, because it would not be shown."""
     places = [INTRODUCTION, *sweeps, CLAIMS, CONCLUSION]
     found = {}
     for file in sorted((root / NOTES).glob("*.md")):
@@ -172,7 +173,7 @@ def _profile_parts(judgements: Sequence[Judgement], root: Path) -> Iterator[str]
 
 
 def _lacks(judgement: Judgement, root: Path) -> str:
-    """What would decide a claim; without the place that the records happen to be in."""
+    """What would decide a claim; without the path of the records."""
     return escaping.to_markdown(judgement.verdict.figures.replace(f"{root}{os.sep}", ""))
 
 

@@ -1,4 +1,4 @@
-"""What a report has to say on one subject; page, RESULTS.md and console show it each in their way."""
+"""What a report says on one subject; page, RESULTS.md and console each show it in their way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from repertory.report.chart import Chart
 from repertory.report.table import Table
 
 SHOWN_NOTES = 3
-"""On what a section lacks."""
+"""How many notes on missing runs a section shows."""
 LONGEST_NAME = 120
 """Bytes of a name in a file's; file systems take 255 in all."""
 
@@ -38,17 +38,17 @@ class Section:
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
     file_tables: Sequence[Table] = ()
-    """Too long to be read, and in files only."""
+    """Too long for the page; written to files only."""
     first_choice: int | None = None
     """Where charts are shown one at a time: which comes first."""
     pictures: Sequence[Picture] = ()
     details: Sequence[Detail] = ()
     command: str = ""
-    """That the reader may want to run."""
+    """A command that the reader may want to run."""
 
 
 def file_name(kind: str, name: str, taken: Sequence[str] = ()) -> str:
-    """Of a chart or a table; names that are alike once they are safe do not share one."""
+    """The file name of a chart or a table, different from those in `taken`."""
     chosen = f"{kind}-{safe(name)}"
     while chosen in taken:
         chosen += "_"
@@ -56,6 +56,6 @@ def file_name(kind: str, name: str, taken: Sequence[str] = ()) -> str:
 
 
 def safe(name: str) -> str:
-    """A name as part of a file's: runs may be called anything, and nothing is written elsewhere for it."""
-    kept = "".join(character if character.isalnum() or character in "-+._" else "_" for character in name)
-    return kept.strip(".").encode(errors="ignore")[:LONGEST_NAME].decode(errors="ignore") or "unnamed"
+    """A name made safe for a file's name: a run may be called anything, slashes and dots included."""
+    replaced = "".join(character if character.isalnum() or character in "-+._" else "_" for character in name)
+    return replaced.strip(".").encode(errors="ignore")[:LONGEST_NAME].decode(errors="ignore") or "unnamed"

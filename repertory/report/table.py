@@ -1,6 +1,6 @@
 """One table, and what it becomes: HTML for the page, Markdown for RESULTS.md, CSV, LaTeX, and text on the console.
 
-A table has raw rows, which CSV keeps whole and to the last digit, and columns, which say what is shown of them.
+A table has raw rows, which CSV files hold to the last digit, and columns, which say what is shown of them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def name_column(title: str, key: str | None = None, kind: str = TEXT) -> Column:
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """Any value in a few digits; nothing for none."""
+    """Any value in a few digits; empty for None and NaN."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool) or type(value).__name__ == "bool":  # NumPy's own as well
@@ -65,10 +65,10 @@ class Table:
     rows: Sequence[Row]
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
-        """Columns and cells, without the columns in which no row has anything to say."""
+        """Columns and cells, without the columns that are empty in all rows."""
         cells = [[column.show(row) for column in self.columns] for row in self.rows]
-        kept = [index for index in range(len(self.columns)) if any(line[index] for line in cells) or not cells]
-        return [self.columns[index] for index in kept], [[line[index] for index in kept] for line in cells]
+        filled = [index for index in range(len(self.columns)) if any(line[index] for line in cells) or not cells]
+        return [self.columns[index] for index in filled], [[line[index] for index in filled] for line in cells]
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

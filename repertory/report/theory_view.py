@@ -1,4 +1,4 @@
-"""The paper's two examples of theoretical capacity in front of a person: table, figure and CSV file."""
+"""The paper's two examples of theoretical capacity: table, figure and CSV file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from repertory.errors import unknown
 from repertory.paper.polynomials import EXAMPLE_1, polynomial_capacity
 from repertory.paper.walks import WalkCapacity, walk_capacities
 from repertory.paths import check_new_folder
-from repertory.report.capacity_view import keep, print_frame
+from repertory.report.capacity_view import print_frame, save
 from repertory.report.chart import BARS, DASH, GREY, Axis, Mark, Series, single
 from repertory.report.style import COLOURS
 
@@ -47,7 +47,7 @@ def show_polynomials(epsilon: float, out: Path, console: Console) -> None:
     marks += [Series(f"policy {k:.3g} s", s, k * s, GREY, dash=DASH, width=1.2) for k in found.slopes]
     title = f"Example 1: {found.n_policies} lines within {epsilon:g} of four polynomials"
     chart = single("polynomials", marks, Axis("s"), Axis("output"), title=title, legend="inside")
-    keep(console, out, "theoretical-polynomials", table, chart)
+    save(console, out, "theoretical-polynomials", table, chart)
 
 
 def show_walks(epsilon: float, out: Path, console: Console) -> None:
@@ -71,7 +71,7 @@ def show_walks(epsilon: float, out: Path, console: Console) -> None:
     ]
     axes = Axis("what a policy acts on", labels), Axis("tasks per policy (none: no bar)", low=0)
     chart = single("walks", marks, *axes, title=f"Example 2: capacity at epsilon {epsilon:g}", legend="inside")
-    keep(console, out, "theoretical-walks", table, chart)
+    save(console, out, "theoretical-walks", table, chart)
 
 
 def _walk_row(found: WalkCapacity) -> dict[str, Any]:

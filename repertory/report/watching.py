@@ -62,7 +62,7 @@ class Performance:
     seed: int = 0
     """Of the first episode; the next ones have the next seeds."""
     explore: bool = False
-    """Act as in life, random actions included; else always the action thought best."""
+    """Explore as in training; if not, always take the action rated highest."""
 
     def __post_init__(self) -> None:
         _check_range(f"task of {self.spec.domain.name}", self.task, 0, self.spec.domain.n_tasks - 1)
@@ -149,7 +149,7 @@ class Performance:
 def play_greedily(
     spec: RunSpec, lifetime: Lifetime, task: int, policy: int, seed: int, render_mode: str | None = PICTURE
 ) -> Iterator[Moment]:
-    """One episode in which the policy takes the action it thinks best, each moment drawn."""
+    """One episode in which the policy takes the action it rates highest, each moment drawn."""
     return Performance(spec, lifetime, task, policy, seed=seed).moments(render_mode)
 
 
@@ -164,9 +164,9 @@ def open_performance(
     seed: int = 0,
     explore: bool = False,
 ) -> Performance:
-    """From a run folder: the task of its last block and the policy its selector would exploit, if not said otherwise.
+    """From a run folder; by default the task of its last block and the policy that its selector holds best.
 
-    The folder is only read; whoever lives the run is not disturbed.
+    The folder is only read: a process that is running the run is not disturbed.
     """
     _check_folder(path)
     spec, lifetime = open_run(path)
@@ -190,12 +190,12 @@ def choose_performance(
 
 
 def last_task(lifetime: Lifetime) -> int:
-    """The task of the last block that was lived to its end, or of the first block if none was."""
+    """The task of the last finished block, or of the first block if none is finished."""
     return int(lifetime.rows[-1]["task"]) if lifetime.rows else int(lifetime.sequence[0])
 
 
 def best_policy(lifetime: Lifetime, task: int) -> int:
-    """The policy that the selector would exploit on a task: its fixed one, or the one with the best lifetime average.
+    """The policy that a selector holds best for a task: its fixed one, or the one with the best lifetime average.
 
     For a selector with neither, it is the one that played most of the task's last blocks.
     """

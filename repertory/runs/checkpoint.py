@@ -2,7 +2,7 @@
 
 A checkpoint is an .npz archive. Its member `meta` holds JSON: what is not an array, and a checksum of every array. A
 new one is written under a temporary name, flushed to the disk, read back and compared before it takes the place of
-the last; the one before that is kept, so that there is always a good one, whatever moment a process dies at.
+the last one, which becomes the previous one. So there is always a good one, whenever a process dies.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def write_file(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a file of the same kind that has no predecessor to keep."""
+    """Write a file of the same kind, without a previous one."""
     os.replace(_write_part(path, checkpoint), path)
 
 

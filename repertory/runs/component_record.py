@@ -1,7 +1,7 @@
-"""What tells one component of a run from another, for the record of the run and for the decision to go on with it.
+"""How the record of a run describes its components, so that a run is resumed only with the same ones.
 
 Settings describe themselves. A user's own function or class is described by its name and a fingerprint of its source
-code, the values it was given along the way included; where that cannot be had, a run can be kept but not gone on with.
+code and of the values bound to it. Where the code cannot be read, the run can be saved but not resumed.
 """
 
 from __future__ import annotations

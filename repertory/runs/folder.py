@@ -1,9 +1,9 @@
-"""A run folder: what running leaves on disk and reporting reads.
+"""A run folder: what running writes and reporting reads.
 
     run.json                  settings, seed, and the code and machine that made the run; written first
-    checkpoint.npz            everything, so that the run can go on or its policies be used
-    checkpoint-previous.npz   the one before
-    blocks.parquet            a row per block, rewritten as the lifetime goes on
+    checkpoint.npz            everything, to resume the run or use its policies
+    checkpoint-previous.npz   the checkpoint before that
+    blocks.parquet            a row per block, rewritten while the run is running
     time.json                 the time that the run has used
     lifetime.png              the score over the lifetime and the task-to-policy map
     done                      written last, with a checksum of blocks.parquet
@@ -90,18 +90,18 @@ class RunFolder:
             raise _unwritable(self.path, error) from None
 
     def _is_own(self, file: Path) -> bool:
-        """Whether this is what a run leaves that died before it had begun."""
+        """Whether this is a file of a run that died before it began."""
         return file == self._lock_file or file.name.endswith(PART)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder; another process that tries meanwhile is refused. Death lets go of it."""
+        """Lock the folder; another process that tries meanwhile is refused. The lock ends with the process."""
         lock = filelock.FileLock(self._lock_file)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock.acquire(blocking=False)
         except filelock.Timeout:
-            raise FolderInUse(f"another process has the run in {self.path} open; wait for it or stop it") from None
+            raise FolderInUse(f"another process is running the run in {self.path}; wait for it or stop it") from None
         except OSError as error:
             raise _unwritable(self.path, error) from None
         try:
@@ -123,7 +123,7 @@ class RunFolder:
             more = f"; and {len(different) - SHOWN_DIFFERENCES} more" if len(different) > SHOWN_DIFFERENCES else ""
             raise UsageError(f"{self.path} holds a run with other settings ({shown}{more}); choose another --out")
         if not is_described:
-            raise UsageError(f"{self.path} holds a run that may have had other code behind it; choose another --out")
+            raise UsageError(f"{self.path} holds a run of code that cannot be compared with this; choose another --out")
 
     def run_file(self) -> RunFile:
         """What run.json says; fails, naming the field, if it cannot be used."""
@@ -136,14 +136,14 @@ class RunFolder:
         self.write(self._run_file, lambda path: path.write_text(content.text()))
 
     def settings(self) -> dict[str, Any]:
-        """Of the run, with what an older version did not have to say."""
+        """Of the run, with those added that an older version did not record."""
         return self.run_file().settings
 
     def made_by(self) -> tuple[MadeBy, ...]:
         return self.run_file().made_by
 
     def resumed_at(self, block: int) -> None:
-        """Write down which code goes on with the run from a block, if it is other code than before."""
+        """Record which code resumes the run at a block, if it is not the code that made it so far."""
         held = self.run_file()
         resumed = held.resumed_by(this_code(), block)
         if resumed != held:
@@ -212,7 +212,7 @@ class RunFolder:
 
     @property
     def is_done(self) -> bool:
-        """Whether the run is over and its blocks are as they were left."""
+        """Whether the run is finished and its blocks match their checksum."""
         try:
             done = read_json(self._done_file)
             return self.blocks_checksum() in (done.get("blocks"), done.get("blocks before"))
@@ -225,7 +225,7 @@ class RunFolder:
         return self._lock_file.exists() or self._checkpoint_file.exists()
 
     def holds_finished(self, settings: dict[str, Any]) -> bool:
-        """Whether this very run is here and over."""
+        """Whether the folder holds this very run, finished."""
         return self.is_done and self.settings() == plain(settings)
 
     def blocks_checksum(self) -> str:
@@ -268,4 +268,4 @@ def _short(value: Any) -> str:
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"cannot write to {path}: {error.strerror}; choose another --out or mend its permissions")
+    return UsageError(f"cannot write to {path}: {error.strerror}; choose another --out or change its permissions")

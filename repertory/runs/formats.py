@@ -34,7 +34,7 @@ from repertory.settings import Settings
 RUN_FORMAT = 2
 BLOCKS_FORMAT = 2
 SINCE: dict[str, Any] = {"task": None, "agent": {"name": "library"}, "hidden_tasks": False}
-"""Settings of a run that older ones did not have, and what they were then."""
+"""Settings that older runs did not record, and their value then."""
 METADATA_KEY = b"repertory"
 INTEGER_COLUMNS = ("block", "task", "steps", "episodes")
 REAL_COLUMNS = ("total_reward", "mean_return", "last_return")
@@ -56,7 +56,7 @@ class RunFile:
         return json.dumps({"format": RUN_FORMAT, "settings": self.settings, "made_by": makers}, indent=2) + "\n"
 
     def resumed_by(self, maker: MadeBy, block: int) -> RunFile:
-        """The same with the code that goes on from a block, if it is other code than the last."""
+        """The same, with the code that resumes it at a block, if that differs from the last."""
         if self.made_by and self.made_by[-1].is_same_code(maker):
             return self
         return replace(self, made_by=(*self.made_by, replace(maker, from_block=block)))
@@ -122,7 +122,7 @@ def _maker_of_format_1(content: dict[str, Any], path: Path) -> MadeBy:
 
 
 def checked_settings(settings: Any, source: Path | str) -> dict[str, Any]:
-    """The settings of a run, whole and of the right kinds, with what an older version did not have to say."""
+    """The settings of a run, checked, with those added that an older version did not record."""
     if not isinstance(settings, dict):
         raise Unreadable(source, f"'settings' is {shown(settings)}; valid: an object")
     build(_Shape, SINCE | settings, source)
@@ -130,7 +130,7 @@ def checked_settings(settings: Any, source: Path | str) -> dict[str, Any]:
 
 
 def completed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of an older run with everything added that has become a setting since."""
+    """Settings of an older run, with those added that it did not record."""
     whole = {**SINCE, **settings}
     for part in COMPONENTS:
         known = _settings_class(f"{part}s", whole[part]["name"])
@@ -140,7 +140,7 @@ def completed(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _settings_class(kind: str, name: str) -> type[Settings] | None:
-    """Of a component in the catalogue; None for one that is the user's own, or whose package is not here."""
+    """Of a component in the catalogue; None for the user's own, or one whose package is not installed."""
     try:
         return catalogue.settings_class(kind, name)
     except UsageError:
@@ -190,10 +190,10 @@ def read_blocks(path: Path, settings: Mapping[str, Any]) -> pd.DataFrame:
             raise Unreadable(path, f"the column '{column}' is missing")
         kind = "iuf" if column in REAL_COLUMNS else "iu"
         if blocks[column].dtype.kind not in kind or not _finite(blocks[column]):
-            raise Unreadable(path, f"the column '{column}' holds what is not a number")
+            raise Unreadable(path, f"the column '{column}' holds a value that is not a number")
     for column in blocks.columns:
         if column.startswith(HEALTH) and blocks[column].dtype.kind not in "iuf":
-            raise Unreadable(path, f"the column '{column}' holds what is not a number")
+            raise Unreadable(path, f"the column '{column}' holds a value that is not a number")
     for column, least, most in (
         ("task", 0, len(settings["task_names"]) - 1),
         ("steps", 1, None),
@@ -201,7 +201,7 @@ def read_blocks(path: Path, settings: Mapping[str, Any]) -> pd.DataFrame:
         *((policy, 0, None) for policy in policies),
     ):
         if len(blocks) and (blocks[column].min() < least or (most is not None and blocks[column].max() > most)):
-            raise Unreadable(path, f"the column '{column}' holds numbers that cannot be")
+            raise Unreadable(path, f"the column '{column}' holds a number out of range")
     if not np.array_equal(blocks["block"], np.arange(len(blocks))):
         raise Unreadable(path, "its blocks are not numbered from 0")
     return blocks

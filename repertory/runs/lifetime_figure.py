@@ -9,11 +9,10 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
-from repertory.core.metrics import block_scores
+from repertory.core.metrics import block_scores, development
 from repertory.core.tally import RECENT_BLOCKS, recent_shares
 from repertory.runs.folder import RunFolder
 from repertory.runs.record import Record
-from repertory.runs.shares import development
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -47,13 +46,12 @@ def _title(settings: dict[str, Any]) -> str:
 
 def _draw_scores(axes: Any, blocks: pd.DataFrame, score: str) -> None:
     ends = blocks["steps"].cumsum() / 1e6
-    scores = block_scores(blocks, score)
-    axes.scatter(ends, scores, s=12, color=BLOCK, linewidths=0, label="one block")
-    middle, curve = development(blocks, scores, DEVELOPMENT_POINTS)
-    stretch = max(1, len(blocks) // DEVELOPMENT_POINTS)
+    axes.scatter(ends, block_scores(blocks, score), s=12, color=BLOCK, linewidths=0, label="one block")
+    stretch = len(blocks) // DEVELOPMENT_POINTS
     if stretch > 1:
-        axes.plot(middle, curve, color=CURVE, linewidth=2, label=f"mean of {stretch} blocks")
-    axes.set_xlabel("steps lived (millions)")
+        curve = development([blocks], score, stretch)
+        axes.plot(curve.steps / 1e6, curve.mean, color=CURVE, linewidth=2, label=f"mean of {stretch} blocks")
+    axes.set_xlabel("steps (millions)")
     axes.set_ylabel(f"{score} of the block")
     axes.set_title("Score over the lifetime", fontsize=10)
     axes.grid(alpha=0.25)

@@ -38,17 +38,17 @@ def live(
     out: str | Path | None = None,
     monitors: Sequence[Monitor] = (),
 ) -> Record:
-    """Live one lifetime of Lifetime Policy Reuse and return its record.
+    """Run one lifetime of Lifetime Policy Reuse and return its record.
 
     `domain`, `learner` and `selector` are objects or names in the catalogue; names are read under `profile` (see
     `repertory.profiles`), objects are taken as they are. `learner` may be settings such as `repertory.DQN()` or any
     callable `(observation_space, action_space, seed)` that returns a learner; `selector` any callable `(n_tasks,
-    n_policies, rng)` that returns a selector. `agent` is what makes a lifetime of them: the fixed library with its
+    n_policies, rng)` that returns a selector. `agent` chooses the policies: the fixed library with its
     selector by default, or any callable that takes an `AgentSetup` and returns an agent. With `hidden_tasks`, neither
-    agent nor policies are told which task it is. `blocks` and `block_steps` are as long as the paper's if not given
-    (675 blocks of 60,000 steps for domains that are not in the paper). With `task`, all blocks present that one task,
-    or one of those. With `out`, the run is saved in that folder; one that was interrupted there is resumed, and of one
-    that is finished the record is returned.
+    agent nor policies are told which task it is. `blocks` and `block_steps` are the paper's if not given (675
+    blocks of 60,000 steps for domains that are not in the paper). With `task`, all blocks present that one task,
+    or one of those. With `out`, the run is saved in that folder; a run that was interrupted there is resumed, and the
+    record of a finished one is returned.
     """
     spec = run_spec(
         domain,
@@ -90,7 +90,7 @@ def live_spec(
 
 
 def record_of(spec: RunSpec, lifetime: Lifetime) -> Record:
-    """What a lifetime has come to."""
+    """The record of a lifetime as it is now."""
     space = spec.domain.observation_space
     return Record(lifetime.blocks, spec.to_json(), lifetime.agent, space)
 
@@ -143,7 +143,7 @@ def _resume(folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any], not
 
 
 def _refuse_to_start_again(folder: RunFolder, problems: Sequence[str]) -> None:
-    """A run that has rows, or had a checkpoint, is not begun anew over them: that is the user's to decide."""
+    """A run that has rows, or had a checkpoint, is not started again over them: the user decides that."""
     if problems or folder.has_rows:
         reason = "; ".join(problems) or "there is no checkpoint"
         raise UsageError(
@@ -153,7 +153,7 @@ def _refuse_to_start_again(folder: RunFolder, problems: Sequence[str]) -> None:
 
 
 def restore(lifetime: Lifetime, checkpoint: Checkpoint, path: Path) -> None:
-    """Become the lifetime of a checkpoint; one whose state this version's parts cannot take is refused by name."""
+    """Load a checkpoint into a lifetime; refuse one whose state this version cannot load."""
     try:
         lifetime.load_state(checkpoint.arrays, checkpoint.values)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError) as error:

@@ -1,6 +1,6 @@
-"""Who made a record: the version, commit and source of the code, the packages under it, and the machine.
+"""What made a record: the version, commit and source of the code, the packages it used, and the machine.
 
-Two runs with the same settings are the same only if the same code made them; tables mark where it was not.
+Two runs with the same settings are the same only if the same code made them; tables mark runs where it differed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PACKAGES_IF_THERE = ("torch", "stable-baselines3", "sb3-contrib")
 SHORT = 7
 """Digits of a commit or a source fingerprint that are shown."""
 PRESENTATION = ("report", "cli", "benchmarks", "testing", "experiments", "capacity", "baselines")
-"""Parts of the package that do not decide what a run comes to."""
+"""Parts of the package that do not affect the results of a run."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class MadeBy:
     modified: bool = False
     """Whether the code had changes that are in no commit."""
     source: str | None = None
-    """A fingerprint of the files that decide what a run comes to: equal for equal code, whatever the commit."""
+    """A fingerprint of the files that affect results: equal for equal code, whatever the commit."""
     packages: dict[str, str] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
     from_block: int = 0
@@ -113,7 +113,7 @@ def package_versions() -> dict[str, str]:
 
 @cache
 def source_fingerprint() -> str:
-    """Of all modules but those that only drive, show and measure."""
+    """Of all modules except those that only start, show and measure runs."""
     package = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for file in sorted(package.rglob("*.py")):

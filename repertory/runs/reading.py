@@ -1,7 +1,7 @@
 """Reading back what was written: every JSON file of a run or a sweep comes in through here.
 
 A file may have been cut short, edited by hand, made by another version or by somebody with bad intentions. What is
-wrong with it is told in one line that names the file and the field; nothing of it is used then.
+wrong with it is said in one line that names the file and the field, and none of it is used.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def check_format(content: dict[str, Any], newest: int, source: Path | str) -> int:
-    """The format number of some content; one without a number is of format 1. A newer one is refused by name."""
+    """The format number of some content; 1 if it has none. A newer format is refused."""
     number = content.get("format", 1)
     if type(number) is not int or number < 1:
         raise Unreadable(source, f"its format is {shown(number)}; valid: a whole number from 1 to {newest}")
@@ -85,7 +85,7 @@ def check_format(content: dict[str, Any], newest: int, source: Path | str) -> in
 def build(kind: type[Made], content: dict[str, Any], source: Path | str) -> Made:
     """A dataclass from an object of JSON: each field of its kind, none missing that has no default.
 
-    Fields that the dataclass does not have are passed over: a newer version may have added them.
+    Fields that the dataclass does not have are ignored: a newer version may have added them.
     """
     hints = typing.get_type_hints(kind)
     values = {}
@@ -103,7 +103,7 @@ def build(kind: type[Made], content: dict[str, Any], source: Path | str) -> Made
 
 
 def checked(value: Any, hint: Any, name: str, source: Path | str) -> Any:
-    """A value, if it is of the kind that a type hint says; whole numbers are taken for real ones."""
+    """A value, if it has the type of a hint; a whole number will do for a real one."""
     if not _matches(value, hint):
         raise Unreadable(source, f"'{name}' is {shown(value)}; valid: {_kind_text(hint)}")
     return value
@@ -143,7 +143,7 @@ def _kind_text(hint: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value of a file in an error message: of objects and lists, how large they are."""
+    """A value of a file in an error message; of objects and lists, their length."""
     if isinstance(value, (dict, list)):
         return f"a {'list' if isinstance(value, list) else 'object'} of {len(value)}"
     return errors.shown(value)

@@ -1,12 +1,12 @@
-"""A trained library as a thing to keep: its policies, and which of them to use for which task.
+"""A trained library in a file: its policies, and which of them to use for which task.
 
     record.save("nine.npz")
     library = repertory.load("nine.npz")
     action = library.policy_for(task=5).predict(observation)
 
 The file holds arrays and JSON, no code: loading a stranger's file runs nothing of theirs. Of the built-in learners it
-keeps what acting needs, the weights. `record.save("nine.npz", for_training=True)` keeps replay memories and optimisers
-too, megabytes a policy: trained on without them, a policy loses much of what it can do before it learns again.
+holds the weights, which are all that acting needs. `record.save("nine.npz", for_training=True)` saves replay memories
+and optimisers too, megabytes per policy: if it is trained further without them, a policy first loses much of its skill.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Policy:
     learner: Any
     observation_space: gymnasium.Space[Any]
     can_train: bool = True
-    """Whether it has all it was trained with; without, `learner` is to act with, not to train on."""
+    """Whether it has its replay memory and optimiser; if not, use it to act, not to train it further."""
 
     def predict(self, observation: Any) -> Any:
-        """The action the policy thinks best.
+        """The action that the policy rates highest.
 
         For a policy that looks back (DRQN, PRPO), `observation` is one observation or the last few in a row, oldest
         first: (steps, features).
@@ -68,7 +68,7 @@ class Policy:
 
 
 class Library:
-    """Policies and the task-to-policy map that a lifetime came to."""
+    """The policies of a lifetime, and which of them plays which task at its end."""
 
     def __init__(
         self, policies: Sequence[Policy], assignment: NDArray[np.float64], settings: Mapping[str, Any]
@@ -108,7 +108,7 @@ class Library:
 
     @property
     def can_train(self) -> bool:
-        """Whether its policies can be trained on without a loss; see `Policy.can_train`."""
+        """Whether its policies can be trained further without a loss; see `Policy.can_train`."""
         return all(policy.can_train for policy in self.policies)
 
     def save(self, path: str | Path, for_training: bool = False) -> None:
@@ -165,7 +165,7 @@ def load(path: str | Path, domain: Any = None, learner: Any = None) -> Library:
     """A library that `record.save` or `library.save` wrote.
 
     `domain` and `learner` are needed only where they are not in the catalogue: the user's own, as given to `live`.
-    `library.can_train` tells whether its policies have what training on needs.
+    `library.can_train` tells whether its policies have what further training needs.
     """
     file = Path(path)
     content, settings, count = _read(file)
@@ -176,7 +176,7 @@ def load(path: str | Path, domain: Any = None, learner: Any = None) -> Library:
     made_domain = recorded_component(settings, "domain") if domain is None else domain
     make_learner = recorded_component(settings, "learner") if learner is None else learner
     can_train = bool(content.values.get("for_training"))
-    if isinstance(make_learner, DQN) and not can_train:  # what only acts needs hardly any memory
+    if isinstance(make_learner, DQN) and not can_train:  # a policy that only acts needs no replay memory
         make_learner = make_learner.replace(buffer_size=make_learner.batch_size, protected=0)
     policies = []
     for number in range(count):
@@ -204,7 +204,9 @@ def _read(file: Path) -> tuple[Checkpoint, dict[str, Any], int]:
     count, assignment = content.values.get("count"), content.arrays.get("assignment")
     shape = (len(settings["task_names"]), count)
     if type(count) is not int or count < 1 or assignment is None or assignment.shape != shape:
-        raise UsageError(f"{file} has another number of policies or tasks than it says; it was altered")
+        raise UsageError(
+            f"{file} has another number of policies or tasks than it says: it was altered; use another copy"
+        )
     return content, settings, count
 
 
@@ -219,5 +221,7 @@ def _restore(learner: Any, state: dict[str, NDArray[Any]], file: Path, is_whole:
     else:
         for name in learner.acting_fields:
             if name not in state or state[name].shape != learner.policy[name].shape:
-                raise UsageError(f"{file} has policies of another shape than its settings say; it was altered")
+                raise UsageError(
+                    f"{file} has policies of another shape than its settings say: it was altered; use another copy"
+                )
             learner.policy[name] = state[name]

@@ -1,4 +1,4 @@
-"""Keeps a run safe while it lives: checkpoints, blocks, Ctrl-C, and a stop when a policy diverges."""
+"""Saves a run while it is running: checkpoints, blocks, Ctrl-C, and a stop when a policy diverges."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAUSE_VARIABLE = "REPERTORY_CHECKPOINT_SECONDS"
 
 
 class Diverged(RunStopped):
-    """Weights or rewards are no longer finite; the same run would come to the same end."""
+    """Weights or rewards are no longer finite; the same run would diverge again."""
 
 
 class Saver(Monitor):
@@ -58,7 +58,7 @@ class Saver(Monitor):
         try:
             check_finite(self._lifetime, tally)
         except Diverged:
-            self._folder.write_blocks(self._lifetime.blocks)  # no checkpoint: it could only be resumed into the same
+            self._folder.write_blocks(self._lifetime.blocks)  # no checkpoint: a run resumed from it would diverge again
             raise
         if time.monotonic() - self._saved >= self._pause:
             self.save()
@@ -79,7 +79,7 @@ class Saver(Monitor):
 
     @contextmanager
     def on_interrupt(self) -> Iterator[None]:
-        """Let Ctrl-C and a polite kill save and stop the lifetime between two episodes.
+        """Let Ctrl-C and SIGTERM save and stop the lifetime between two episodes.
 
         A second one stops it at once, in the middle of whatever it does, and nothing more is saved.
         """
@@ -118,7 +118,7 @@ def check_finite(lifetime: Lifetime, tally: BlockTally) -> None:
     """Stop a run whose policies or rewards are no longer numbers."""
     where = f"in block {tally.block} (task {tally.task})"
     if not np.isfinite(tally.total_reward):
-        raise Diverged(f"a reward {where} is not a finite number; the environment or the learner is at fault")
+        raise Diverged(f"a reward {where} is not a finite number; check the environment")
     for number in np.flatnonzero(tally.plays):
         is_finite = getattr(lifetime.policies[int(number)], "is_finite", None)
         if is_finite is not None and not is_finite():

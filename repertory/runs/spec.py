@@ -33,7 +33,7 @@ from repertory.settings import LARGEST_INTEGER, Settings
 COMPONENTS = ("domain", "learner", "selector", "agent")
 NUMBERS = ("policies", "blocks", "block_steps", "run", "seed")
 RUN_KEYS = (*COMPONENTS, *NUMBERS, "profile", "task", "hidden_tasks")
-"""All that a spec is made of."""
+"""The fields of a spec."""
 MOST = 10**9
 """Policies, or blocks: more would not fit into any memory."""
 DEFAULTS: dict[str, Any] = {
@@ -47,7 +47,7 @@ DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Everything that decides a lifetime, checked; `RunSpec.lifetime()` can then be lived."""
+    """Everything that decides a lifetime, checked; `RunSpec.lifetime()` builds it."""
 
     domain: Domain
     learner: MakeLearner
@@ -61,7 +61,7 @@ class RunSpec:
     task: int | tuple[int, ...] | None = None
     """The only task of the lifetime, or the only ones, in random blocks; all of them if none."""
     agent: MakeAgent = field(default_factory=PolicyLibrary)
-    """What lives the lifetime; the library of policies with a selector if not said otherwise."""
+    """What chooses the policies; by default the library with a selector."""
     hidden_tasks: bool = False
     """Whether neither agent nor policies are told which task it is."""
 
@@ -93,7 +93,7 @@ class RunSpec:
     def _assign_rng(self) -> np.random.Generator:
         return generator(self.seed, "assign", self.run)
 
-    # ------------------------------------------------------------------------------------------- to be lived
+    # ---------------------------------------------------------------------------------------- as a lifetime
 
     def new_policy(self, number: int) -> Learner:
         """The policy of a number, untrained."""

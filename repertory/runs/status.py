@@ -18,10 +18,11 @@ from repertory.core.tally import BlockTally
 from repertory.runs.folder import RunFolder
 from repertory.runs.reading import Unreadable, build, read_json
 
-LIVING, FINISHED, INTERRUPTED, DIVERGED, STOPPED = "living", "finished", "interrupted", "diverged", "stopped"
-"""A run that diverged would do so again; one that was stopped (by a full disk, an error) may go well next time."""
+RUNNING, FINISHED, INTERRUPTED, DIVERGED, STOPPED = "living", "finished", "interrupted", "diverged", "stopped"
+"""What status.json says. A run that diverged would diverge again; one that was stopped (by a full disk, an error) may
+succeed next time."""
 PAUSE = 2.0
-"""Seconds between two writings."""
+"""Seconds between two writes."""
 FILE_NAME = "status.json"
 
 
@@ -32,7 +33,7 @@ class Status:
     state: str
     message: str = ""
     blocks: float = 0.0
-    """Lived so far, the running one as a fraction."""
+    """Run so far, the current one as a fraction."""
     steps_per_second: float = 0.0
     score: float | None = None
     """Of the last whole block."""
@@ -74,7 +75,7 @@ class StatusMonitor(Monitor):
         self._steps = self._block_start_steps + tally.steps
         if now - self._written >= PAUSE:
             self._blocks = tally.block + min(tally.steps / self._block_steps, 1.0)
-            self.write(LIVING)
+            self.write(RUNNING)
 
     def block_ended(self, tally: BlockTally) -> None:
         self._block_start_steps = self._steps

@@ -1,6 +1,6 @@
-"""The summary of a run: a few numbers that need its policies or its tasks, found when it ends and saved beside it.
+"""The summary of a run: a few numbers that need its policies or its tasks, computed when it ends and saved.
 
-Whoever reads results later plays nothing, opens no checkpoint and writes nothing into them.
+So reading results plays no episode, opens no checkpoint and writes nothing.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ SEEDS_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What only the policies and the tasks themselves could tell."""
+    """What blocks.parquet does not say."""
 
     policy_spread: float | None = None
-    """None for a single policy, or one that cannot be looked into."""
+    """None for a single policy, or policies without `action_probabilities`."""
     memory: int | None = None
     """Of all policies, in bytes."""
     steps_per_second: float | None = None

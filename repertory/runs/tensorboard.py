@@ -1,6 +1,6 @@
 """TensorBoard event files of a run: score, selection shares, loss per policy, health, against steps.
 
-They are in the folder `tensorboard` of the run. A run that goes on from a checkpoint tells TensorBoard to forget what
+They are in the folder `tensorboard` of the run. A run that is resumed from a checkpoint tells TensorBoard to drop what
 was logged after it.
 """
 

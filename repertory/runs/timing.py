@@ -1,7 +1,7 @@
-"""The time a run has used, in a small file of its folder: summed over all sessions of a run that was resumed.
+"""The time a run has used, in a small file of its folder: the sum over all its sessions, if it was resumed.
 
-`time.json` is written with every checkpoint. Time decides nothing about a life, so it is neither among the settings nor
-in the checkpoint: two lives that are the same to the bit may well have taken different times.
+`time.json` is written with every checkpoint. It is neither among the settings nor in the checkpoint: two runs that are
+the same to the bit may have taken different times.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ class TimeUsed:
     steps: int
     wall_seconds: float
     cpu_seconds: float | None
-    """Of the process that lived the run; None where that was not measured."""
+    """Of the run's process; None where it was not measured."""
     source: str = MEASURED
     """`MEASURED` by a clock, or `FROM_SPEED`: worked out from the speed of a part of the run."""
 
     def __post_init__(self) -> None:
         numbers = [self.steps, self.wall_seconds] + ([] if self.cpu_seconds is None else [self.cpu_seconds])
         if not all(isinstance(number, (int, float)) and math.isfinite(number) and number >= 0 for number in numbers):
-            raise ValueError("negative, or no number")
+            raise ValueError("a time is negative or not a number")
         if self.source not in (MEASURED, FROM_SPEED):
             raise ValueError(f"source {self.source}")
 
     @property
     def core_seconds(self) -> float:
-        """A run has one core: where its process was not measured, the time on the wall is the most it can have used."""
+        """A run has one core: where its CPU time was not measured, its wall time is an upper bound."""
         return self.wall_seconds if self.cpu_seconds is None else self.cpu_seconds
 
 
@@ -85,7 +85,7 @@ def speed(path: Path) -> float | None:
 def time_used(path: Path, steps: int) -> TimeUsed | None:
     """By the run in a folder, of so many steps; None if nothing there tells.
 
-    Where fewer steps were measured than lived, or none (runs were not always timed), the rest counts at the same speed.
+    Where only a part of the steps was timed, or none (older runs), the rest counts at the same speed.
     """
     kept = read_kept(path)
     if kept is not None and kept.steps >= steps:

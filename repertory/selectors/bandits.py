@@ -1,8 +1,8 @@
 """Other bandits as policy selectors: Thompson sampling, sliding-window UCB and EXP3.
 
-The paper compares epsilon-greedy and UCB1-Tuned (`repertory.selectors.averages`). A policy of a library goes on
-learning, so its value on a task drifts; these three take that into account in different ways. All of them rank policies
-by the return of an episode, or by its reward per step.
+The paper compares epsilon-greedy and UCB1-Tuned (`repertory.selectors.averages`). The policies of a library
+keep learning, so their averages on a task drift; these three deal with that in different ways. The value of an episode
+is its return or its reward per step, and policies are ranked by their average value.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class ArraySelector:
 
 @dataclass(frozen=True, kw_only=True)
 class ThompsonSampling(Settings):
-    """Thompson sampling with Gaussian beliefs (Thompson, 1933; Agrawal and Goyal, 2013): draw a value for each policy
-    from what is believed of it on the task, and play the highest. Old episodes are forgotten at the rate `decay`.
+    """Thompson sampling with Gaussian beliefs (Thompson, 1933; Agrawal and Goyal, 2013): draw an average for each
+    policy from what is believed of it on the task, and play the highest. `decay` is the rate of forgetting.
     """
 
     value: str = setting("return", "What an episode is worth.", choices=VALUES)
@@ -100,7 +100,7 @@ class SlidingWindowUCB(Settings):
 
 
 class SlidingWindowSelector(ArraySelector):
-    """value = mean + width (highest - lowest) sqrt(ln min(t, window) / n_i), over the window."""
+    """bound = average + width (highest - lowest) sqrt(ln min(t, window) / n_i), over the window."""
 
     def __init__(self, settings: SlidingWindowUCB, n_tasks: int, n_policies: int) -> None:
         self._settings = settings
@@ -134,9 +134,9 @@ class SlidingWindowSelector(ArraySelector):
 
 @dataclass(frozen=True, kw_only=True)
 class EXP3(Settings):
-    """EXP3 (Auer, Cesa-Bianchi, Freund and Schapire, 2002): no assumption at all on how values change.
+    """EXP3 (Auer, Cesa-Bianchi, Freund and Schapire, 2002): no assumption on how averages change.
 
-    Values are brought to 0 ... 1 by the lowest and the highest that the task has given so far.
+    Values are scaled to 0 ... 1 by the lowest and the highest of the task so far.
     """
 
     value: str = setting("return", "What an episode is worth.", choices=VALUES)

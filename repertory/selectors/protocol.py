@@ -1,7 +1,7 @@
-"""What a library asks of a selector: any object with `select` and `update`; and what selectors share.
+"""What a library needs of a selector: any object with `select` and `update`. Also what selectors share.
 
 Settings classes such as `EpsilonGreedy` build selectors from the number of tasks, the number of policies and a random
-generator for draws that are made once.
+generator for draws at the start.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Selector(Protocol):
 
 
 class SavableSelector(Selector, Protocol):
-    """A selector that can be saved and go on later."""
+    """A selector that can be saved and resumed."""
 
     def state_dict(self) -> State:
         """Copies of all that decides the selector's future."""
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Become the selector that `state_dict` described."""
+        """Load what `state_dict` returned."""
 
 
 MakeSelector = Callable[[int, int, np.random.Generator], Selector]

@@ -1,9 +1,9 @@
-"""`repertory export`: the records of finished runs without their policies, to be kept, committed or sent.
+"""`repertory export`: the records of finished runs without their policies, to be stored, committed or sent.
 
 Of each finished run a few tens of kilobytes are copied: settings and versions (`run.json`), a row per block
-(`blocks.parquet`), the checksum that says the run is over (`done`), the time it used (`time.json`), and the few numbers
-that only its policies could tell (`summary.json`); of a sweep `sweep.json` as well. Reports and claims need no more.
-Nothing in them tells on which machine or where on it a run was lived.
+(`blocks.parquet`), the checksum of a finished run (`done`), the time it used (`time.json`), and the few numbers
+that need its policies (`summary.json`); of a sweep `sweep.json` as well. Reports and claims need no more.
+Nothing in them tells where on a machine a run was run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Exported:
     bytes: int = 0
     """Of all files of these runs in the target."""
     left_out: list[str] = field(default_factory=list)
-    """Runs that are not over or not as they were left, and why."""
+    """Runs that are not finished or were altered, and why."""
 
 
 def export(source: Path, target: Path) -> Exported:
@@ -83,7 +83,9 @@ def _is_finished(path: Path, exported: Exported) -> bool:
             return False
         return True
     if (path / DONE_FILE).exists():
-        exported.left_out.append(f"{path} is over, but its {BLOCKS_FILE} does not match the checksum in '{DONE_FILE}'")
+        exported.left_out.append(
+            f"{path} is finished, but its {BLOCKS_FILE} does not match the checksum in '{DONE_FILE}'"
+        )
     else:
         exported.left_out.append(f"{path} is not finished")
     return False
@@ -91,11 +93,11 @@ def _is_finished(path: Path, exported: Exported) -> bool:
 
 def _nothing(source: Path, exported: Exported) -> str:
     reason = f" ({exported.left_out[0]})" if exported.left_out else ""
-    return f"{source} holds no finished run{reason}; next: live one, or wait for it"
+    return f"{source} holds no finished run{reason}; next: finish one, or wait for it"
 
 
 def _refuse_others(source: RunFolder, target: RunFolder) -> None:
-    """Fail if the target is another run's, or holds other blocks of this one, or lives it itself."""
+    """Fail if the target is another run's, holds other blocks of this one, or is running it itself."""
     target.refuse_others(source.settings())
     if target.was_run_here and not target.is_done:
         raise UsageError(f"{target.path} holds this run, begun there and not finished; choose another target")

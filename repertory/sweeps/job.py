@@ -1,6 +1,6 @@
-"""One run of a sweep, as a worker lives it: on this machine (`python -m repertory.sweeps.job`) or another.
+"""One run of a sweep, as a worker runs it: on this machine (`python -m repertory.sweeps.job`) or another.
 
-A job is plain values, so that it can be sent anywhere; what comes of it is in its run folder.
+A job is plain values, so that it can be sent anywhere; its results are in its run folder.
 """
 
 from __future__ import annotations
@@ -70,16 +70,12 @@ class Job:
         check_format({"format": self.format}, RUN_FORMAT, f"the job of {self.folder}")
         return RunSpec.from_json(self.spec)
 
-    @property
-    def is_finished(self) -> bool:
-        return RunFolder(Path(self.folder)).is_done
-
     def status(self) -> Status | None:
         return read_status(Path(self.folder))
 
 
 def run_job(job: Job, patience: float = 0.0, orphaned_from: int | None = None) -> Status:
-    """Live a job to its end, or as far as it goes; never raises for what can befall a run.
+    """Run a job to its end, or as far as it goes; what stops it is in the status, not raised.
 
     A folder that another process holds is waited for as long as `patience` seconds: a process on a lost machine lets
     go of it only some time later. With `orphaned_from`, the run is saved and stopped when that parent process is gone.
@@ -92,12 +88,12 @@ def run_job(job: Job, patience: float = 0.0, orphaned_from: int | None = None) -
     except UsageError as error:
         return Status(STOPPED, str(error))
     try:
-        _live_when_free(folder, spec, monitors, patience)
+        _run_when_free(folder, spec, monitors, patience)
     except Diverged as error:
         return status.write(DIVERGED, str(error))
     except KeyboardInterrupt:
         return status.write(INTERRUPTED)
-    except UsageError as error:  # the folder is not ours to write to
+    except UsageError as error:  # the folder cannot be written, or is another run's
         return Status(STOPPED, str(error))
     except (RunStopped, MemoryError) as error:
         return status.write(STOPPED, str(error) or "out of memory")
@@ -116,7 +112,7 @@ def _monitors(job: Job, spec: RunSpec, orphaned_from: int | None) -> Iterator[Mo
         yield TensorBoardMonitor(Path(job.folder), spec.domain.score)
 
 
-def _live_when_free(folder: RunFolder, spec: RunSpec, monitors: Sequence[Monitor], patience: float) -> None:
+def _run_when_free(folder: RunFolder, spec: RunSpec, monitors: Sequence[Monitor], patience: float) -> None:
     deadline = time.monotonic() + patience
     while not folder.holds_finished(spec.to_json()):  # somebody else may have finished it
         try:
@@ -135,7 +131,7 @@ def _draw(record: Any, folder: RunFolder) -> None:
 
 
 class _ParentWatch(Monitor):
-    """Stops a run whose sweep is no more."""
+    """Stops a run whose sweep has ended."""
 
     def __init__(self, parent: int) -> None:
         self._parent = parent
@@ -150,7 +146,7 @@ class _ParentWatch(Monitor):
 
 
 def main() -> None:
-    """Read a job from standard input and live it; the status it ends in goes to the file named first."""
+    """Read a job from standard input and run it; the status it ends in goes to the file named first."""
     result, parent = Path(sys.argv[1]), int(sys.argv[2])
     status = run_job(Job(**json.load(sys.stdin)), PATIENCE, orphaned_from=parent)
     result.write_text(json.dumps(asdict(status)))

@@ -1,6 +1,6 @@
-"""Lives the runs of a sweep in processes of this machine, each with one thread.
+"""Runs a sweep in processes of this machine, each with one thread.
 
-Every run has a process of its own: it starts clean, and its death harms no other. The processes are not in the
+Every run has a process of its own: if one dies, the others go on. The processes are not in the
 terminal's group, so Ctrl-C reaches the sweep alone, which tells each of them once to save and stop.
 """
 
@@ -23,7 +23,7 @@ from repertory.sweeps.job import ONE_THREAD, Job
 TICK = 0.2
 """Seconds between looks at the workers."""
 ATTEMPTS = 3
-"""A worker that dies of no fault of its own (killed, out of memory) is started so often."""
+"""How often a worker that dies (killed, out of memory) is started."""
 
 
 class LocalEngine:
@@ -57,7 +57,7 @@ class LocalEngine:
 
 
 class _Worker:
-    """A process that lives one job."""
+    """A process that runs one job."""
 
     def __init__(self, job: Job, attempt: int, scratch: Path) -> None:
         self.job = job
@@ -85,7 +85,7 @@ class _Worker:
         return True
 
     def status(self) -> Status | None:
-        """What the worker said at its end; None if it died without a word."""
+        """The status that the worker wrote at its end; None if it died before."""
         try:
             return Status(**json.loads(self._result.read_bytes()))
         except (OSError, ValueError, TypeError):

@@ -1,6 +1,6 @@
 """`repertory migrate`: run folders, sweeps and records of older versions, rewritten in today's formats.
 
-Older files are read as they are, so this is never needed to go on with a run. It is for records that are to be kept:
+Older files are read as they are, so resuming a run never needs this. It is for records that are to be stored:
 afterwards each says its format and, as far as that is known, the code that made it.
 """
 
@@ -25,7 +25,7 @@ from repertory.sweeps.sweep import read_sweep, sweep_text
 
 @dataclass
 class Migrated:
-    """What came of it."""
+    """What was done."""
 
     runs: int = 0
     sweeps: int = 0
@@ -37,7 +37,7 @@ class Migrated:
 def migrate(root: Path, commit: str | None = None) -> Migrated:
     """Rewrite all older run folders and sweeps below a folder; `commit` is of the code that made them, if it is known.
 
-    Unfinished runs are left as they are: their own process will write today's formats when it goes on.
+    Unfinished runs are left as they are: they get today's formats when they are resumed.
     """
     done = Migrated()
     for file in _files(root, RUN_FILE):
@@ -79,7 +79,7 @@ def _migrate_run(folder: RunFolder, commit: str | None) -> None:
 
 
 def _complete_summary(folder: RunFolder) -> bool:
-    """Add to the summary of a run what older versions did not find when it ended; whether there was anything."""
+    """Add to the summary of a run what older versions did not compute; whether anything was missing."""
     held = read_summary(folder.path) or RunSummary()
     if held.random_scores is not None:
         return False

@@ -1,6 +1,6 @@
-"""Lives the runs of a sweep on a Ray cluster: more than one machine, with run folders on storage they all see.
+"""Runs a sweep on a Ray cluster: on many machines, with run folders on storage that they share.
 
-Each run is a Ray task. When a machine is lost, Ray starts its tasks again elsewhere, and each goes on from the last
+Each run is a Ray task. When a machine is lost, Ray starts its tasks again elsewhere, and each is resumed from the last
 checkpoint in its folder. See docs/cluster.md.
 """
 
@@ -19,7 +19,7 @@ TICK = 0.5
 RETRIES = 20
 """How often a run may lose its machine."""
 PATIENCE = 180.0
-"""Seconds that a lost machine may go on holding a run's folder: its worker dies with it, but network file systems
+"""Seconds for which a lost machine may still hold a run's folder: its worker dies with it, but network file systems
 give up its lock only some time later."""
 
 

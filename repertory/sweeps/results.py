@@ -67,7 +67,7 @@ class Results:
     runs: tuple[Run, ...]
     sweep: Sweep | None
     problems: tuple[str, ...] = ()
-    """Of run folders that could not be read, and are left out."""
+    """What is wrong with the run folders that are left out."""
 
     @property
     def experiment(self) -> Experiment | None:
@@ -116,7 +116,7 @@ def read_results(path: Path) -> Results:
 def _read_run(root: Path, path: Path) -> Run | None:
     """None for a run that has no block yet."""
     folder = RunFolder(path)
-    is_done = folder.is_done  # before the blocks are read: it may be finished in between
+    is_done = folder.is_done  # before the blocks are read: the run may end in between
     file = folder.run_file()
     try:
         blocks = folder.read_blocks(file.settings)

@@ -1,4 +1,4 @@
-"""`repertory.sweep`: the runs of an experiment, the paper's or one's own, from Python."""
+"""`repertory.sweep`: the runs of an experiment, the paper's or your own, from Python."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from repertory.sweeps.job import Job
 from repertory.sweeps.results import Results, read_results
 from repertory.sweeps.sweep import (
     Engine,
-    Silent,
     Sweep,
+    Watcher,
     claim,
     default_folder,
     live_sweep,
@@ -36,7 +36,7 @@ def sweep(
     engine: str | Engine = "local",
     workers: int | None = None,
 ) -> Results:
-    """Run an experiment and return what its folder holds; what was stopped is resumed, what is finished is not run.
+    """Run an experiment and return what its folder holds. Runs that were stopped are resumed, finished ones left alone.
 
     `source` is an experiment of the paper (`"cartpole27"`) or a TOML file of yours. `runs` is such as `"0-4"` or
     `[0, 1]`, `conditions` names or patterns; all if not given. `engine` is `"local"`, `"ray"`, the name of one that a
@@ -46,7 +46,7 @@ def sweep(
     path, jobs = prepare(chosen, runs, conditions, out)
     running = make_engine(engine, workers) if isinstance(engine, str) else engine
     claim(path, chosen)
-    standing = live_sweep(jobs, running, Silent())
+    standing = live_sweep(jobs, running, Watcher())
     failed = [job for job in jobs if standing[job.folder].state != FINISHED]
     if failed:
         status = standing[failed[0].folder]
@@ -65,7 +65,7 @@ def prepare(
 ) -> tuple[Path, list[Job]]:
     """The folder of a sweep and the jobs asked for; what cannot be run is refused here, before anything is written."""
     path = Path(out or default_folder(chosen.experiment, chosen.profile))
-    if not os.path.isdir(path):  # a sweep that is over may be read only
+    if not os.path.isdir(path):  # the folder of a finished sweep may be read-only
         check_new_folder(path)
     path = path.resolve()
     selected = chosen.data.select(conditions)

@@ -1,10 +1,10 @@
 """Sweeps: many runs of an experiment, in one folder, as far as they have come.
 
     results/cartpole27-text/
-        sweep.json               which experiment, at which scale; written first; one's own experiment whole
+        sweep.json               which experiment, at which scale; written first; holds the whole of your own experiment
         AdaptiveDQN9P/run-00/    a run folder for each condition and run
 
-The same call goes on where the last one stopped, and more conditions and runs can be added to the same folder.
+The same call resumes where the last one stopped, and more conditions and runs can be added to the same folder.
 """
 
 from __future__ import annotations
@@ -154,17 +154,8 @@ def read_sweep(out: Path) -> Sweep:
     return build(Sweep, content, out / FILE_NAME)
 
 
-class Watcher(Protocol):
-    """Shows how a sweep is doing."""
-
-    def begin(self, jobs: Sequence[Job], standing: Mapping[str, Status], workers: int) -> None: ...
-    def tick(self) -> None: ...
-    def ended(self, job: Job, status: Status) -> None: ...
-    def close(self) -> None: ...
-
-
-class Silent:
-    """A watcher that shows nothing."""
+class Watcher:
+    """Hears how a sweep is going. This one shows nothing; override the methods to show it."""
 
     def begin(self, jobs: Sequence[Job], standing: Mapping[str, Status], workers: int) -> None: ...
     def tick(self) -> None: ...
@@ -173,7 +164,7 @@ class Silent:
 
 
 def live_sweep(jobs: Sequence[Job], engine: Engine, watcher: Watcher) -> dict[str, Status]:
-    """Live all jobs that are not finished; return how each stands, by folder.
+    """Run all jobs that are not finished; return the status of each, by folder.
 
     A run that diverges or fails does not stop the others.
     """
@@ -200,7 +191,7 @@ def live_sweep(jobs: Sequence[Job], engine: Engine, watcher: Watcher) -> dict[st
 
 
 def _known_end(job: Job) -> Status | None:
-    """Of a run that need not be lived: it is over, or would diverge again."""
+    """Of a run that need not be run: it is finished, or would diverge again."""
     try:
         if RunFolder(Path(job.folder)).holds_finished(job.spec):
             said = job.status() or Status(FINISHED)

@@ -1,4 +1,4 @@
-"""Whether an agent keeps to the protocol."""
+"""Whether an agent follows the protocol."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_agent(
     block_steps: int = 300,
     seed: int = 0,
 ) -> None:
-    """Check all that a lifetime asks of an agent, by living some short ones.
+    """Check all that a lifetime needs of an agent, by running some short ones.
 
     `make_agent` is what `repertory.live(agent=...)` takes: settings, or any callable that takes an `AgentSetup`. Choose
     `blocks` and `block_steps` so large that it does all it can do. Saving is checked if the agent has `state_dict`.
@@ -86,7 +86,7 @@ def _check_methods(agent: Any) -> None:
 
 
 def _live(spec: RunSpec, blocks: int | None = None, lifetime: Lifetime | None = None) -> Lifetime:
-    """A lifetime whose agent is watched, lived as far as some block."""
+    """A lifetime whose agent is watched, run as far as some block."""
     lifetime = lifetime or spec.lifetime()
     lifetime.agent = _Watched(lifetime.agent)
     sequence, lifetime.sequence = lifetime.sequence, lifetime.sequence[:blocks]
@@ -120,4 +120,4 @@ def _check_saving(spec: RunSpec, whole: Lifetime, middle: int) -> None:
     same = again.keys() == arrays.keys() and all(np.array_equal(again[name], arrays[name]) for name in arrays)
     expect(same, "saving", "an agent that was loaded has another state than the one that was saved")
     _live(spec, lifetime=resumed)
-    expect(resumed.rows == whole.rows, "saving", "a lifetime that was saved and resumed ended otherwise")
+    expect(resumed.rows == whole.rows, "saving", "a lifetime that was saved and resumed ended differently")

@@ -1,4 +1,4 @@
-"""Whether a domain is one that a library can live on."""
+"""Whether a domain is one that a library can be run on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LONGEST_LOOK = 1000
 
 
 def check_domain(domain: Domain, *, episodes: int = 2, longest_episode: int | None = 10_000, seed: int = 0) -> None:
-    """Check all that a library asks of a domain, by playing so many random episodes of each task, several times over.
+    """Check all that a library needs of a domain, by playing this many random episodes of each task, several times.
 
     An episode that does not end within `longest_episode` steps is an error: a library waits for the end of every
     episode. With None, only the first thousand steps of each are looked at. Tasks that nobody can tell apart are a
@@ -69,12 +69,12 @@ def _check_task(domain: Domain, task: int, episodes: int, longest: int | None, s
         domain.check_spaces(task, env)
     except UsageError as error:
         raise ConformanceError(f"spaces: {error}") from None
-    lived = [list(_random_episode(domain, env, task, seed + n, longest)) for n in range(episodes)]
+    played = [list(_random_episode(domain, env, task, seed + n, longest)) for n in range(episodes)]
     for n in reversed(range(episodes)):  # in another order: an episode is decided by its seed, not by those before it
         again = list(_random_episode(domain, twin, task, seed + n, longest))
         found = f"two episodes of task {task} with seed {seed + n} and the same actions differ"
-        expect_same([lived[n]], [again], "reset", found, "valid: reset(seed) decides the whole episode")
-    _check_compiled(domain, task, lived, seed)
+        expect_same([played[n]], [again], "reset", found, "valid: reset(seed) decides the whole episode")
+    _check_compiled(domain, task, played, seed)
     env.close()
     twin.close()
 
@@ -130,7 +130,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 100 else text[:97] + "..."
 
 
-def _check_compiled(domain: Domain, task: int, lived: Trace, seed: int) -> None:
+def _check_compiled(domain: Domain, task: int, episodes: Trace, seed: int) -> None:
     """What compiled code plays is what `make_env` plays: step by step, and as whole episodes."""
     tasks = domain.compiled
     if tasks is None:
@@ -139,7 +139,7 @@ def _check_compiled(domain: Domain, task: int, lived: Trace, seed: int) -> None:
     expect(shape == domain.observation_space.shape, "compiled", f"observation_size is {shape}, not the space's shape")
     expect(len(tasks.params) == domain.n_tasks, "compiled", f"there are params for {len(tasks.params)} tasks")
     state, observations = tasks.new_state(), np.zeros((2, tasks.observation_size), np.float32)
-    for n, expected in enumerate(lived):
+    for n, expected in enumerate(episodes):
         stream, played, params = new_stream(seed + n), [], tasks.params[task]
         tasks.kernels.reset(params, state, stream)
         tasks.kernels.observe(params, state, observations[0])
@@ -151,7 +151,7 @@ def _check_compiled(domain: Domain, task: int, lived: Trace, seed: int) -> None:
             observations[0] = after
         found = f"an episode of task {task} with seed {seed + n} is not the same compiled as through make_env"
         expect_same([expected], [played], "compiled", found, "valid: the same to the bit")
-    if all(episode[-1].terminated or episode[-1].truncated for episode in lived):
+    if all(episode[-1].terminated or episode[-1].truncated for episode in episodes):
         players = EpisodePlayer(domain, compiled=False), EpisodePlayer(domain)
         spaces = domain.observation_space, domain.action_space
         outcomes = [player.play(task, Random()(*spaces, seed), seed) for player in players]

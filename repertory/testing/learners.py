@@ -1,4 +1,4 @@
-"""Whether a learner keeps to the protocol."""
+"""Whether a learner follows the protocol."""
 
 from __future__ import annotations
 
@@ -177,16 +177,16 @@ def _check_saving(stage: _Stage, trace: Trace) -> None:
     _check_state(state)
     saved = _through_a_file(state)
     expected = trace[half:]
-    found = "a learner that was looked into (state_dict, action_probabilities) did not go on as before"
+    found = "a learner that was looked into (state_dict, action_probabilities) did not continue as before"
     expect_same(expected, stage.play(twin, first=half, episodes=rest), "saving", found, "valid: to change nothing")
     for name in saved:
-        found = f"state_dict()['{name}'] changed while the learner lived on"
+        found = f"state_dict()['{name}'] changed while the learner played on"
         expect(bits(state[name]) == bits(saved[name]), "saving", f"{found}; valid: a copy")
     final = twin.state_dict()
     advice = "valid: state_dict holds everything that decides the future, random state included"
     for which, learner in {"fresh": stage.learner(other=1), "used": twin}.items():
         learner.load_state_dict(saved)
-        found = f"a {which} learner that loaded the state did not go on as the one saved"
+        found = f"a {which} learner that loaded the state did not continue as the one saved"
         expect_same(expected, stage.play(learner, first=half, episodes=rest), "loading", found, advice)
         expect_same_state(final, learner.state_dict(), "loading", f"a {which} learner that went on from the state")
 
@@ -239,10 +239,10 @@ def _check_library(stage: _Stage, steps: int) -> None:
     block_steps = max(steps // 2, 1)
     rows = _live(stage, recorder, block_steps)
     for _row in rows:
-        lived = 0
-        while lived < block_steps:
+        played = 0
+        while played < block_steps:
             by_hand.append(stage.episode(bare, 0, int(env_rng.integers(EPISODE_SEEDS))))
-            lived += len(by_hand[-1])
+            played += len(by_hand[-1])
     found = "one policy of a library on one task did not do what the bare learner does"
     expect_same(by_hand, recorder.trace, "library", found, "valid: all learning in observe")
     if isinstance(bare, CompiledLearner):

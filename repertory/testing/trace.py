@@ -9,7 +9,7 @@ import numpy as np
 
 
 class ConformanceError(AssertionError):
-    """Something does not keep to the protocol."""
+    """Something does not follow the protocol."""
 
 
 def expect(condition: bool, checked: str, found: str) -> None:

@@ -48,10 +48,10 @@ SECTIONS = (
 )
 """In the order of the page."""
 SLOW = (libraries, memory, claims, pictures)
-"""Those that look into libraries or play: not for a page that is made again every few seconds."""
+"""Those that open checkpoints or play: not for a page that is made again every few seconds."""
 
 
 def all_sections(results: Results, with_slow: bool = True) -> list[Section]:
-    """What there is to say of some runs."""
+    """The sections that have something to say on some runs."""
     found = [kind.section(results) for kind in SECTIONS if with_slow or kind not in SLOW]
     return [section for section in found if section is not None]

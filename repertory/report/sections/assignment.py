@@ -70,7 +70,7 @@ def _chart(run: Run, name: str) -> Chart:
     return single(
         name,
         [heatmap],
-        Axis("steps lived (millions), end of stretch", ends),
+        Axis("steps (millions), end of stretch", ends),
         y_axis,
         title=f"{run.condition}, run {run.number}: favourite policy of each task",
         label=f"{run.condition}, run {run.number}",

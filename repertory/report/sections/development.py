@@ -52,5 +52,5 @@ def _chart(name: str, learner: str, conditions: dict[str, list[Run]], stretch: i
             bands.append(Band(condition, x, curve.mean - curve.error, curve.mean + curve.error, style["colour"]))
         lines.append(Series(condition, x, curve.mean, **style))
     title = f"{learner.upper()}: means over {stretch} blocks"
-    x_axis = Axis("steps lived (millions)", low=0)
+    x_axis = Axis("steps (millions)", low=0)
     return single(name, [*bands, *lines], x_axis, Axis(firsts[0].score_kind), title=title, size=(8, 4.4))

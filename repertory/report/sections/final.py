@@ -31,5 +31,5 @@ def section(results: Results) -> Section | None:
         marks.append(Series(learner.upper(), x, y, colour, POINTS, marker=marker, size=8, hover=hover))
     axes = Axis(f"lifetime {score}"), Axis(f"final {score}")
     chart = single("final-against-lifetime", marks, *axes, legend="inside", size=(6, 5))
-    intro = "Above the line, a library ends better than it lived on the whole; below it, it lost what it had."
+    intro = "Above the line, a library ends better than its lifetime average; below it, worse."
     return Section("final", title, intro, charts=[chart])

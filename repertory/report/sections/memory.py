@@ -61,5 +61,5 @@ def _panel(uses: list[MemoryUse], is_left: bool, is_bottom: bool) -> Panel:
     fixed = [uses[0].fixed] * 2
     marks.append(Series("fixed library", [0, settings.blocks], fixed, GREY, dash=DASH, width=1.3))
     title = f"C = {settings.capacity:g}, T_c = {settings.blocks_to_converge}"
-    x_axis = Axis("blocks lived" if is_bottom else "", low=0, high=settings.blocks)
+    x_axis = Axis("blocks" if is_bottom else "", low=0, high=settings.blocks)
     return Panel(marks, x_axis, Axis("policies held" if is_left else "", low=0), title)

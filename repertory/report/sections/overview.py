@@ -22,8 +22,8 @@ TIME = ("core-hours", "wall-clock per run, mean (most)", "paper, per run")
 
 def headline(results: Results) -> list[str]:
     """What was run, what came out best, how it compares."""
-    living = len(results.runs) - sum(len(runs) for runs in results.by_condition.values())
-    unfinished = f", {living} more under way" if living else ""
+    running = len(results.runs) - sum(len(runs) for runs in results.by_condition.values())
+    unfinished = f", {running} more not finished" if running else ""
     tables = [(part, part_rows(part)) for part in by_domain(results)]
     conditions = [row for _part, rows in tables for row in rows]
     if not conditions:
@@ -36,10 +36,10 @@ def headline(results: Results) -> list[str]:
         sentences.append(f"This folder holds {len(tables)} domains ({domains}); scores compare within a domain only.")
     for part, rows in tables:
         if rows:
-            lived, ended = max(rows, key=lambda row: row["lifetime"]), max(rows, key=lambda row: row["final"])
+            best, ended = max(rows, key=lambda row: row["lifetime"]), max(rows, key=lambda row: row["final"])
             sentences.append(
-                f"The best lifetime score{'' if part.is_alone else f' on {part.domain}'} is {lived['lifetime']:.4g} "
-                f"({lived['condition']}), the best final score {ended['final']:.4g} ({ended['condition']})."
+                f"The best lifetime score{'' if part.is_alone else f' on {part.domain}'} is {best['lifetime']:.4g} "
+                f"({best['condition']}), the best final score {ended['final']:.4g} ({ended['condition']})."
             )
     close = closeness(conditions, "lifetime")
     if close:
@@ -48,7 +48,7 @@ def headline(results: Results) -> list[str]:
 
 
 def sweeps_section(sweeps: Iterable[Results]) -> Section:
-    """A row per sweep: how much was lived, how close it came, what it took."""
+    """A row per sweep: how much was run, how close it came to the paper, what time it took."""
     rows = [_row(results) for results in sweeps]
     guessed = any(row["is guessed"] for row in rows)
     intro = Marked(

@@ -1,4 +1,4 @@
-"""Runs under way, and conditions without any."""
+"""Runs that are not finished, and conditions without any run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`repertory bench` in front of a person: progress, one table, and files to compare with later."""
+"""`repertory bench`: progress, one table, and files to compare with later."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORMAT = 1
 def bench_in_console(
     only: str | None, out: Path, repeats: int, console: Console, rows: Sequence[Row] = ROWS
 ) -> list[Result]:
-    """Measure rows, show them, and keep bench.json, bench.png and bench.svg in `out`."""
+    """Measure rows, show them, and write bench.json, bench.png and bench.svg to `out`."""
     if repeats < 1:
         raise UsageError(f"--repeats is {repeats}; valid: at least 1")
     selected = chosen(only, rows)
@@ -97,7 +97,7 @@ def _cells(result: Result) -> tuple[str, ...]:
 
 
 def _remarks(results: Sequence[Result]) -> list[str]:
-    """Why a row has no figure and what to do about it; what else should be known of one."""
+    """Why a row has no figure and what to do about it, and notes on other rows."""
     lines = []
     for result in results:
         if result.missing is not None:
