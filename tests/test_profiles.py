@@ -37,7 +37,7 @@ PINNED = {
     ("PRPO", "timeout_bootstraps"): (True, True),
     ("PRPO", "ratio"): ("own", "pairwise"),
     ("EpsilonGreedy", "average"): ("per step", "per policy episode"),
-    ("UCB1Tuned", "statistics"): ("per pair", "per policy"),
+    ("UCB1Tuned", "statistics"): ("per pair", "policy mean"),
     ("UCB1Tuned", "initial_value"): (None, 1.0),
     ("PocmanRules", "reaction_range"): (None, 3),
     ("PocmanRules", "static_adjacency"): ("adjacent", "always on"),
