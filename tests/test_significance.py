@@ -78,7 +78,7 @@ def test_f_and_p_are_those_of_scipy_and_f_is_t_squared(sizes: tuple[int, int], r
     assert (test.F, test.p) == pytest.approx((student.statistic**2, student.pvalue), rel=1e-8)
 
 
-def test_the_released_f_is_half_for_equal_groups_and_the_first_groups_part_otherwise(rng: np.random.Generator) -> None:
+def test_the_released_f_is_half_for_equal_groups_and_the_last_groups_part_otherwise(rng: np.random.Generator) -> None:
     one, other = rng.normal(0, 1, 6), rng.normal(1, 1, 6)
     test = f_test(one, other)
     assert test.F_released == pytest.approx(test.F / 2)
@@ -88,6 +88,10 @@ def test_the_released_f_is_half_for_equal_groups_and_the_first_groups_part_other
     there, back = f_test(one, longer), f_test(longer, one)
     np.testing.assert_allclose(there.F, back.F)
     assert there.F_released + back.F_released == pytest.approx(there.F)
+    everyone = np.concatenate([one, longer])
+    between = len(longer) * (longer.mean() - everyone.mean()) ** 2
+    within = (one.var() * len(one) + longer.var() * len(longer)) / (len(everyone) - 2)
+    assert there.F_released == pytest.approx(between / within)
 
 
 def test_groups_without_variance_and_groups_too_small() -> None:

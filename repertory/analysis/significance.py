@@ -27,7 +27,7 @@ class FTest(NamedTuple):
     F: float
     p: float
     F_released: float
-    """What the paper's printed p-values follow: only the first group enters the sum of squares between groups. For
+    """What the paper's printed p-values follow: only the second group enters the sum of squares between groups. For
     groups of equal size this is half of F."""
     p_released: float
 
@@ -42,7 +42,7 @@ class Interval(NamedTuple):
 def f_test(one: ArrayLike, other: ArrayLike) -> FTest:
     """One-way F-test of equal means, from the scores of runs.
 
-    `F_released` depends on which group comes first if their sizes differ; F does not.
+    `F_released` depends on which group comes last if their sizes differ; F does not.
     """
     first, second = _scores("one", one), _scores("other", other)
     if min(len(first), len(second)) < 2:
@@ -79,7 +79,7 @@ def f_test_from_summary(
     freedom = n1 + n2 - 2
     within = np.float64((n1 - ddof) * sd1**2 + (n2 - ddof) * sd2**2) / freedom
     with np.errstate(divide="ignore", invalid="ignore"):  # constant groups: infinite if they differ, NaN if not
-        standard, released = (between_first + between_second) / within, between_first / within
+        standard, released = (between_first + between_second) / within, between_second / within
     return FTest(
         F=float(standard),
         p=float(stats.f.sf(standard, 1, freedom)),

@@ -194,7 +194,8 @@ class PolicyMeanUCB:
 
     def bounds(self, task: int) -> NDArray[np.float64]:
         """The upper confidence bound of each policy on a task."""
-        return self._bounds[task].copy()
+        bounds: NDArray[np.float64] = self._bounds[task].copy()
+        return bounds
 
     def update(self, task: int, policy: int, total_reward: float, steps: int) -> None:
         average = self._averages.update(task, policy, total_reward, steps)
