@@ -32,6 +32,13 @@ class FTest(NamedTuple):
     p_released: float
 
 
+class PairedTest(NamedTuple):
+    """A t-test of the differences between runs that met the same tasks; NaN if there are fewer than two such pairs."""
+
+    pairs: int
+    p: float
+
+
 class Interval(NamedTuple):
     """A confidence interval."""
 
@@ -86,6 +93,20 @@ def f_test_from_summary(
         F_released=float(released),
         p_released=float(stats.f.sf(released, 1, freedom)),
     )
+
+
+def paired_test(one: Mapping[Any, float], other: Mapping[Any, float]) -> PairedTest:
+    """Between runs of the same key, such as their number: what the tasks do to both of a pair cancels out.
+
+    The paper's F-test takes all runs for independent, although run n of every condition meets the same task sequence.
+    """
+    differences = np.array([one[key] - other[key] for key in one if key in other], np.float64)
+    n = len(differences)
+    if n < 2:
+        return PairedTest(n, math.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):  # constant differences: p is 0, or NaN if they are 0
+        t = differences.mean() / (differences.std(ddof=1) / math.sqrt(n))
+    return PairedTest(n, float(2 * stats.t.sf(abs(t), n - 1)))
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
