@@ -150,7 +150,7 @@ def test_what_is_no_p_value_is_refused(p_values: list[float]) -> None:
 def test_a_matrix_by_hand() -> None:
     matrix = significance_matrix({"a": [1, 2, 3], "b": [4, 5, 6], "one run": [9], "c": [1, 2, 6]})
     assert list(matrix.columns) == [
-        *("condition_1", "condition_2", "n1", "n2", "difference", "F", "p", "p_released", "p_holm")
+        *("condition_1", "condition_2", "n1", "n2", "difference", "F", "p", "p_released", "p_paired", "p_holm")
     ]
     pairs = list(zip(matrix["condition_1"], matrix["condition_2"], strict=True))
     assert pairs == [("a", "b"), ("a", "one run"), ("a", "c"), ("b", "one run"), ("b", "c"), ("one run", "c")]
@@ -167,6 +167,13 @@ def test_a_matrix_by_hand() -> None:
     smallest, middle = matrix["p"][0], matrix["p"][4]
     # The largest p is below twice the middle one, so that it takes over the middle one's correction.
     np.testing.assert_allclose(matrix["p_holm"], [3 * smallest, np.nan, 2 * middle, np.nan, 2 * middle, np.nan])
+
+
+def test_a_matrix_pairs_the_runs_that_have_the_same_key() -> None:
+    scores, keys = {"a": [1, 2, 4], "b": [9, 3, 3, 7]}, {"a": [0, 1, 2], "b": [7, 0, 1, 2]}
+    (p,) = significance_matrix(scores, keys=keys)["p_paired"]
+    assert p == pytest.approx(stats.ttest_rel([1, 2, 4], [3, 3, 7]).pvalue)
+    assert significance_matrix(scores)["p_paired"].isna().all()
 
 
 def test_a_matrix_against_one_condition_corrects_for_its_own_rows_only() -> None:

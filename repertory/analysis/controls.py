@@ -80,7 +80,7 @@ def _twin_folder(results: Results, run: Run) -> tuple[str, Path]:
 
 
 def learning_metrics(results: Results, condition: str, compute_missing: bool = False) -> dict[str, pd.DataFrame]:
-    """Forgetting and transfer ratios of a condition, all runs together, by bins.
+    """Forgetting and transfer ratios of a condition by bins, with standard errors over runs.
 
     Where a run of the same number with a policy for each task is missing, it is lived if `compute_missing`, else named.
     """
@@ -97,11 +97,11 @@ def learning_metrics(results: Results, condition: str, compute_missing: bool = F
             if not compute_missing:
                 raise _missing_twin(results, run)
             twin = live_one_to_one(results, run)
-        forgetting.append(forgetting_ratios(run.blocks, twin.blocks, scores, run.score_kind))
-        transfer.append(transfer_ratios(run.blocks, twin.blocks, scores, run.score_kind))
+        forgetting.append(forgetting_ratios(run.blocks, twin.blocks, scores, run.score_kind).assign(run=run.number))
+        transfer.append(transfer_ratios(run.blocks, twin.blocks, scores, run.score_kind).assign(run=run.number))
     return {
-        "forgetting": by_bins(pd.concat(forgetting), "interfering"),
-        "transfer": by_bins(pd.concat(transfer), "prior"),
+        "forgetting": by_bins(pd.concat(forgetting, ignore_index=True), "interfering"),
+        "transfer": by_bins(pd.concat(transfer, ignore_index=True), "prior"),
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy import stats
 
 from repertory.errors import UsageError, unknown
 
-MATRIX_COLUMNS = ("condition_1", "condition_2", "n1", "n2", "difference", "F", "p", "p_released", "p_holm")
+MATRIX_COLUMNS = ("condition_1", "condition_2", "n1", "n2", "difference", "F", "p", "p_released", "p_paired", "p_holm")
 
 
 class FTest(NamedTuple):
@@ -125,9 +125,12 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     return corrected
 
 
-def significance_matrix(scores: Mapping[str, ArrayLike], *, against: str | None = None) -> pd.DataFrame:
+def significance_matrix(
+    scores: Mapping[str, ArrayLike], *, against: str | None = None, keys: Mapping[str, Sequence[Any]] | None = None
+) -> pd.DataFrame:
     """A row per pair of conditions, in the order of `scores`; with `against`, only pairs whose second it is.
 
+    `keys` names each run, the same for runs that met the same tasks, for `p_paired`; without, there is none.
     `difference` is the first condition's mean minus the second's. `p_holm` corrects `p` for the number of rows that
     have one; pairs with fewer than two runs on a side have none.
     """
@@ -143,9 +146,12 @@ def significance_matrix(scores: Mapping[str, ArrayLike], *, against: str | None 
     for first, second in pairs:
         test = f_test(runs[first], runs[second])
         difference = _mean(runs[first]) - _mean(runs[second])
-        rows.append(
-            (first, second, len(runs[first]), len(runs[second]), difference, test.F, test.p, test.p_released, math.nan)
-        )
+        paired = math.nan
+        if keys is not None:
+            sides = [dict(zip(keys[name], runs[name].tolist(), strict=True)) for name in (first, second)]
+            paired = paired_test(*sides).p
+        counts = (len(runs[first]), len(runs[second]))
+        rows.append((first, second, *counts, difference, test.F, test.p, test.p_released, paired, math.nan))
     matrix = pd.DataFrame(rows, columns=list(MATRIX_COLUMNS))
     matrix["p_holm"] = holm(matrix["p"].to_numpy(np.float64))
     return matrix

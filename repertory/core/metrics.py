@@ -160,12 +160,18 @@ def _beside(
 
 
 def by_bins(ratios: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Mean, standard error and count of ratios per bin of `interfering` or `prior` blocks."""
+    """Mean, standard error, runs and count of ratios per bin of `interfering` or `prior` blocks.
+
+    The error is over runs, as the column `run` tells them apart: the ratios of one run are not independent. All are of
+    one run if there is no such column.
+    """
     rows: list[dict[str, Any]] = []
+    runs = ratios["run"] if "run" in ratios else pd.Series(0, ratios.index)
     for name, first, last in BINS:
         inside = ratios.loc[ratios[column].between(first, last), "ratio"]
-        error = inside.std(ddof=1) / np.sqrt(len(inside)) if len(inside) > 1 else np.nan
-        rows.append({"bin": name, "mean": inside.mean(), "error": error, "count": len(inside)})
+        of_run = inside.groupby(runs.loc[inside.index]).mean().to_numpy(float)
+        error = float(standard_error(of_run)) if len(of_run) else np.nan
+        rows.append({"bin": name, "mean": inside.mean(), "error": error, "runs": len(of_run), "count": len(inside)})
     return pd.DataFrame(rows)
 
 
