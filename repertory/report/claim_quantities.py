@@ -169,11 +169,18 @@ def _share_until_learned(curves: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _ratio(
-    evidence: Evidence, reference: Reference, ratios_of: Callable[..., pd.DataFrame], column: str, least: int
+    evidence: Evidence,
+    reference: Reference,
+    ratios_of: Callable[..., pd.DataFrame],
+    column: str,
+    least: int,
+    most: float = math.inf,
 ) -> Measured:
     """Mean forgetting or transfer ratio, over all runs that have a one-to-one run beside them."""
-    runs, results = evidence.runs(reference), evidence.folders[reference.experiment]
-    twins = one_to_one_runs(results, str(runs[0].settings["learner"]["name"]))
+    runs = evidence.runs(reference)
+    twins = one_to_one_runs(
+        evidence.folders[one_to_one_of(reference).experiment], str(runs[0].settings["learner"]["name"])
+    )
     paired = [run for run in runs if run.number in twins]
     if not paired:
         twin = one_to_one_of(reference)
@@ -183,7 +190,7 @@ def _ratio(
     entered, rows = [], []
     for run in paired:
         ratios = ratios_of(run.blocks, twins[run.number].blocks, random, run.score_kind)
-        counted = ratios.loc[ratios[column] >= least, "ratio"]
+        counted = ratios.loc[ratios[column].between(least, most), "ratio"]
         if not counted.empty:
             entered.append(run)
             rows.append((float(counted.sum()), float(len(counted))))
@@ -192,8 +199,10 @@ def _ratio(
     return Measured(entered, rows, lambda means: means[:, 0] / means[:, 1])
 
 
-def _forgetting(evidence: Evidence, reference: Reference) -> Measured:
-    return _ratio(evidence, reference, metrics.forgetting_ratios, "interfering", 30)  # the paper's last bin
+def _forgetting_in(first: int, last: float) -> Callable[[Evidence, Reference], Measured]:
+    return lambda evidence, reference: _ratio(
+        evidence, reference, metrics.forgetting_ratios, "interfering", first, last
+    )
 
 
 def _transfer(evidence: Evidence, reference: Reference) -> Measured:
@@ -205,9 +214,24 @@ def _spread(evidence: Evidence, reference: Reference) -> Measured:
     return Measured(runs, [run_spread(run.path) for run in runs])
 
 
+def _alternation(evidence: Evidence, reference: Reference) -> Measured:
+    """How much of a block is played by others than the policy that plays most of it; mean over blocks."""
+    runs = evidence.runs(reference)
+    rows = []
+    for run in runs:
+        episodes = run.blocks.filter(like="policy_").to_numpy(float)
+        rows.append(float((1 - episodes.max(axis=1) / episodes.sum(axis=1)).mean()))
+    return Measured(runs, rows)
+
+
 SCORES = {"lifetime score": "lifetime", "final score": "final"}
 """Quantities that each run has one of."""
-AGAINST_ONE_TO_ONE = ("forgetting ratio after 30 or more", "transfer ratio")
+FORGETTING = {
+    f"forgetting ratio after {name if math.isfinite(last) else f'{first} or more'}": _forgetting_in(first, last)
+    for name, first, last in metrics.BINS
+}
+"""By the paper's bins of interfering blocks."""
+AGAINST_ONE_TO_ONE = (*FORGETTING, "transfer ratio")
 """Quantities that need the run with a policy for each task as well."""
 QUANTITIES: Mapping[str, Callable[[Evidence, Reference], Measured]] = {
     "lifetime score": _scores("lifetime score"),
@@ -216,17 +240,25 @@ QUANTITIES: Mapping[str, Callable[[Evidence, Reference], Measured]] = {
     "drop from the best tenth to the last": _drop,
     "rise from the first tenth to the last": _rise,
     "share of the life until 90% of the best": _time_to_learn,
-    "forgetting ratio after 30 or more": _forgetting,
+    **FORGETTING,
     "transfer ratio": _transfer,
     "policy spread": _spread,
+    "share of a block played by other than its main policy": _alternation,
 }
 """Of all runs of a condition. Tenths of a life are compared by scores balanced over tasks
 (`repertory.analysis.balanced`); the paper's final score is of the last ten blocks."""
 
 
 def one_to_one_of(reference: Reference) -> Reference:
-    """The unadaptive condition of the same learner with the most policies."""
-    conditions = experiment(reference.experiment).conditions
-    learner = conditions[reference.condition].learner
-    fixed = [c for c in conditions.values() if c.learner == learner and c.selector in UNADAPTIVE]
-    return Reference(reference.experiment, max(fixed, key=lambda condition: condition.policies).name)
+    """The unadaptive condition of the same learner with the most policies.
+
+    That of the domain's main experiment, which has the domain's name, where an experiment has a single number only.
+    """
+    own = experiment(reference.experiment)
+    learner = own.conditions[reference.condition].learner
+    for found in (own, experiment(own.domain)):
+        fixed = [c for c in found.conditions.values() if c.learner == learner and c.selector in UNADAPTIVE]
+        largest = max(fixed, key=lambda condition: condition.policies)
+        if largest.policies > own.conditions[reference.condition].policies or found.name == own.domain:
+            return Reference(found.name, largest.name)
+    raise AssertionError("the domain's main experiment is the last resort")

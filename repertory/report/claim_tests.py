@@ -24,7 +24,8 @@ from repertory.analysis.significance import f_test, paired_test
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
 from repertory.paper.memory_simulation import memory_table
-from repertory.report.claim_quantities import ENOUGH_RUNS, QUANTITIES, Evidence, Reference
+from repertory.report.claim_quantities import ENOUGH_RUNS, QUANTITIES, SCORES, Evidence, Reference
+from repertory.report.claim_theory import THEORY
 
 
 class Outcome(NamedTuple):
@@ -160,7 +161,7 @@ def significance(
         text = (
             f"{one.condition} {first.mean():.3g} - {other.condition} {second.mean():.3g}: "
             f"{_with_interval(less, entered_text(evidence, quantity, [one, other]))}, p {test.p:.2g} standard, "
-            f"{test.p_released:.2g} as the paper's{beside}"
+            f"{test.p_released:.2g} as the paper's{beside}{_printed(one, other, quantity)}"
         )
         checks.append(Check(holds, leans, text))
     claimed = f"{expect}, p {'below' if expect == 'better' else 'not below'} {level:g}"
@@ -171,8 +172,38 @@ def significance(
     return outcome
 
 
+def _printed(one: Reference, other: Reference, quantity: str) -> str:
+    """The p-value that the paper prints of a pair, if it does."""
+    for known in experiment(one.experiment).comparisons if one.experiment == other.experiment else ():
+        if set(known.conditions) == {one.condition, other.condition} and known.score == SCORES[quantity]:
+            return f" (the paper prints {known.p:g})"
+    return ""
+
+
 def _by_key(evidence: Evidence, reference: Reference, scores: NDArray[np.float64]) -> dict[tuple[int, int], float]:
     return {run_key(run): float(score) for run, score in zip(evidence.runs(reference), scores, strict=True)}
+
+
+def falling(evidence: Evidence, *, conditions: Sequence[Reference], quantities: Sequence[str]) -> Outcome:
+    """Of each condition, every quantity is below the one before it."""
+    checks = []
+    for reference in conditions:
+        found = [evidence.estimate(quantity, reference) for quantity in quantities]
+        entered = entered_text(evidence, quantities[-1], [reference])
+        values = " > ".join(f"{each.value:.3g}" for each in found)
+        steps = [combined(operator.sub, *pair) for pair in itertools.pairwise(found)]
+        each = [checked("", step, math.ulp(0.0), math.inf, "") for step in steps]
+        verdicts = {check.holds for check in each}
+        holds = False if False in verdicts else None if None in verdicts else True
+        leans = all(check.leans for check in each)
+        checks.append(Check(holds, leans, f"{reference.condition} {values} ({entered})"))
+    return concluded(evidence, " > ".join(quantities), checks, "each below the one before", conditions)
+
+
+def theory(evidence: Evidence, *, subject: str) -> Outcome:
+    """What follows without runs."""
+    found = THEORY[subject]()
+    return Outcome(found.holds, found.figures, found.holds)
 
 
 MEASURES = ("tasks per policy", "policies needed", "integrated tasks per policy")
@@ -253,6 +284,8 @@ KINDS: Mapping[str, Callable[..., Outcome]] = {
     "ordering": ordering,
     "compare": compare,
     "significance": significance,
+    "falling": falling,
+    "theory": theory,
     "capacity": capacity,
     "memory growth": memory_growth,
     "memory trend": memory_trend,
@@ -262,6 +295,7 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "by": COMPARISONS,
     "expect": ("better", "no difference"),
     "measure": MEASURES,
+    "subject": THEORY,
 }
 """What parameters of kinds can be."""
 

@@ -30,6 +30,7 @@ from repertory.profiles import PROFILES
 from repertory.report.claim_quantities import (
     AGAINST_ONE_TO_ONE,
     ENOUGH_RUNS,
+    QUANTITIES,
     Evidence,
     NotYet,
     Reference,
@@ -73,7 +74,8 @@ class Claim:
     def references(self) -> tuple[Reference, ...]:
         """The conditions that must have finished runs."""
         named = [*self.parameters.get("conditions", ()), *self.parameters.get("against", ())]
-        if self.parameters.get("quantity") in AGAINST_ONE_TO_ONE:
+        quantities = (self.parameters.get("quantity"), *self.parameters.get("quantities", ()))
+        if any(quantity in AGAINST_ONE_TO_ONE for quantity in quantities):
             named += [one_to_one_of(reference) for reference in named]
         return tuple(dict.fromkeys(named))
 
@@ -134,6 +136,9 @@ def read_claim(name: str, content: Mapping[str, Any]) -> Claim:
         if key in test:
             test[key] = tuple(itertools.chain(*(_expand(home, pattern) for pattern in test[key])))
     runs = test.pop("runs", 2 if kind == "significance" else 1 if "conditions" in test else 0)
+    for quantity in test.get("quantities", ()):
+        if quantity not in QUANTITIES:
+            raise unknown("quantity", quantity, QUANTITIES)
     for key, valid in CHOICES.items():
         if key in test and test[key] not in valid:
             raise unknown(key, test[key], valid)
@@ -342,7 +347,7 @@ def count_text(number: int, state: str) -> str:
 def print_claims(console: Console, judgements: Sequence[Judgement]) -> None:
     """A table for each profile, a count, and the commands that would decide more."""
     for profile, group in itertools.groupby(judgements, key=lambda judgement: judgement.profile):
-        console.print(f"Profile {profile}" if profile else "By simulation, whatever the profile", style="bold")
+        console.print(f"Profile {profile}" if profile else "By computation, whatever the profile", style="bold")
         console.print(to_console(claims_table(list(group))))
     states = [judgement.verdict.state for judgement in judgements]
     console.print(", ".join(count_text(states.count(state), state) for state in MARKS), style="bold")

@@ -152,7 +152,7 @@ def _image(page: SweepPage, chart: Chart, figures: str) -> str:
 def _claims_parts(judgements: Sequence[Judgement], root: Path) -> Iterator[str]:
     yield f"{RULE_OF_VERDICTS}\n"
     for profile in dict.fromkeys(judgement.profile for judgement in judgements):
-        yield f"### Profile `{profile}`\n" if profile else "### By simulation, whatever the profile\n"
+        yield f"### Profile `{profile}`\n" if profile else "### By computation, whatever the profile\n"
         own = [judgement for judgement in judgements if judgement.profile == profile]
         yield from _profile_parts(own, root)
 
