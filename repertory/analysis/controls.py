@@ -113,6 +113,7 @@ def command(results: Results, condition: str, runs: str = "0") -> str:
     extra += f" --scale {results.sweep.scale:g}" if results.sweep.scale != 1 else ""
     extra += f" --blocks {results.sweep.blocks}" if results.sweep.blocks is not None else ""
     extra += f" --seed {results.sweep.seed}" if results.sweep.seed else ""
+    extra += f" --sequence {results.sweep.sequence}" if results.sweep.sequence != "seed" else ""
     name = results.sweep.experiment
     return f"repertory reproduce {name} --conditions {condition} --runs {runs}{extra} --out {results.path}"
 

@@ -219,7 +219,7 @@ def _alternation(evidence: Evidence, reference: Reference) -> Measured:
     runs = evidence.runs(reference)
     rows = []
     for run in runs:
-        episodes = run.blocks.filter(like="policy_").to_numpy(float)
+        episodes = run.blocks.filter(regex=r"^policy_\d+$").to_numpy(float)
         rows.append(float((1 - episodes.max(axis=1) / episodes.sum(axis=1)).mean()))
     return Measured(runs, rows)
 
