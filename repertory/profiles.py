@@ -74,7 +74,7 @@ RELEASED: dict[str, dict[str, Any]] = {
     "repertory.selectors.averages.UCB1Tuned": {
         "average": "per policy episode",
         "optimal_average": 200.0,
-        "statistics": "per policy",
+        "statistics": "policy mean",
         "sample": "average",
         "initial_value": 1.0,
     },

@@ -113,7 +113,9 @@ def test_two_domains_in_a_folder_are_told_apart(two_domains: Path) -> None:
     }
     assert [table.name for table in found["significance"].file_tables] == [
         "significance-random__cartpole27_",
+        "significance-final-random__cartpole27_",
         "significance-random__pocman18_",
+        "significance-final-random__pocman18_",
     ]
     assert "give the folder of one domain's runs" in found["tasks"].notes[0]
     names = draw_all(found)

@@ -14,7 +14,7 @@ from rich.console import Console
 
 import repertory
 from repertory.analysis.capacity import capacity_curve, estimate_capacity
-from repertory.analysis.clusters import cluster_tasks, task_signatures
+from repertory.analysis.clusters import cluster_tasks, clusters_over_seeds, task_signatures
 from repertory.analysis.recommend import candidates, decide, parse_memory
 from repertory.cli.capacity import empirical_in_console
 from repertory.errors import UsageError
@@ -241,10 +241,24 @@ def test_random_play_tells_tasks_apart() -> None:
 
 
 def test_clusters_of_the_text_domain() -> None:
-    """As many as there are tasks at most; longer poles, and lighter carts, fall apart from others."""
-    clusters = cluster_tasks(repertory.domain("cartpole27"), steps=30_000)
+    """As many as there are tasks at most; longer poles fall apart from others."""
+    clusters = cluster_tasks(repertory.domain("cartpole27"), steps=30_000, signature="minimum")
     assert 2 <= clusters.n_clusters < 27
     assert clusters.capacity == pytest.approx(27 / clusters.n_clusters)
     assert clusters.means()["tasks"].sum() == 27
     by_length = clusters.signatures["cluster"].to_numpy().reshape(9, 3)
     assert not set(by_length[:, 0]) & set(by_length[:, 2])  # 0.5 m and 2 m poles never share one
+
+
+def test_signatures_before_a_fall_are_the_minimum_and_a_quantile_of_the_same_falls() -> None:
+    table = task_signatures(repertory.domain("cartpole27"), steps=20_000)
+    assert (table["lowest |angular velocity|"] < table["low |angular velocity|"]).all()
+
+
+def test_the_number_of_clusters_is_the_tasks_by_the_quantile_and_the_seeds_by_the_minimum() -> None:
+    """The three lengths of the pole, whatever the seed; the paper's signature is the extreme of thousands of falls."""
+    found = clusters_over_seeds(repertory.domain("cartpole27", profile="released"), steps=60_000, seeds=3)
+    assert found.counts["low"] == (3, 3, 3)
+    assert len(set(found.counts["minimum"])) > 1
+    lengths = found.first.signatures["cluster"].to_numpy().reshape(9, 3)
+    assert [len(set(column)) for column in lengths.T] == [1, 1, 1]

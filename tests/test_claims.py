@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,10 +22,12 @@ from repertory.errors import UsageError
 from repertory.paper.experiments import Condition, experiment, experiment_names
 from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.report import claim_quantities, claim_tests
-from repertory.report.claim_certainty import CLEAR, WITHIN_SPREAD
-from repertory.report.claim_quantities import SCORES, Evidence, Reference
+from repertory.report.claim_quantities import QUANTITIES, SCORES, Evidence, Measured, Reference, one_to_one_of
 from repertory.report.claim_tests import KINDS
 from repertory.report.claims import (
+    INCONCLUSIVE,
+    INDICATION,
+    LEANS,
     NOT_REPRODUCED,
     REPRODUCED,
     UNDECIDED,
@@ -99,6 +102,11 @@ def flat(*levels: float) -> list[list[float]]:
     return [[level] * 20 for level in levels]
 
 
+def sure(*levels: float) -> list[list[float]]:
+    """As many lives at each level as make their own spread count, which is none."""
+    return flat(*levels * (6 // len(levels)))
+
+
 def verdict_on(test: Mapping[str, Any], *results: Results) -> Verdict:
     made = read_claim("made-up", {"claim": "", "where": "", "reason": "", "test": test})
     return judge_claim(made, next(iter(gather(results).values())))
@@ -150,22 +158,64 @@ def test_claims_that_cannot_be_tested_are_refused(change: dict[str, Any], messag
 
 
 def test_within() -> None:
-    results = fake_results("cartpole27", {"AdaptiveDQN9P": flat(150, 170)})
+    results = fake_results("cartpole27", {"AdaptiveDQN9P": sure(160)})
     assert verdict_on(WITHIN | {"at_least": 150, "at_most": 160}, results).state == REPRODUCED
     high = verdict_on(WITHIN | {"at_most": 159}, results)
     assert high.state == NOT_REPRODUCED
-    assert high.figures == "lifetime score: AdaptiveDQN9P 160 (no); claimed: at most 159; 2 runs each (the paper: 27)"
+    assert high.figures == (
+        "lifetime score: AdaptiveDQN9P 160 (160 to 160; 6 runs) (no); claimed: at most 159; the paper: 27 runs"
+    )
     missing = verdict_on(WITHIN | {"at_least": 1, "conditions": ["*DQN9P"]}, results)
     assert missing.state == UNDECIDED
     assert missing.figures == "needs a finished run of cartpole27 UnadaptiveDQN9P"
     assert missing.command == (
-        "repertory reproduce cartpole27 --conditions UnadaptiveDQN9P --runs 0 --profile released "
+        "repertory reproduce cartpole27 --conditions UnadaptiveDQN9P --runs 0-5 --profile released "
         "--out results/cartpole27-released"
     )
-    few = verdict_on(WITHIN | {"at_least": 1, "runs": 4}, results)
-    assert few.figures == "needs 4 finished runs of cartpole27 AdaptiveDQN9P (has 2)"
+    few = verdict_on(WITHIN | {"at_least": 1, "runs": 8}, results)
+    assert few.figures == "needs 8 finished runs of cartpole27 AdaptiveDQN9P (has 6)"
     assert few.command is not None
-    assert "--runs 0-3 " in few.command
+    assert "--runs 0-7 " in few.command
+
+
+def test_a_bound_inside_the_interval_leaves_a_claim_inconclusive() -> None:
+    """Six runs from 150 to 170: the mean is 160, its standard error 3.4, Student's t 2.57."""
+    results = fake_results("cartpole27", {"AdaptiveDQN9P": flat(150, 170, 155, 165, 152, 168)})
+    inside = verdict_on(WITHIN | {"at_least": 155}, results)
+    assert inside.state == INCONCLUSIVE
+    assert inside.lean == LEANS[True]
+    assert verdict_on(WITHIN | {"at_least": 165}, results).lean == LEANS[False]
+    assert verdict_on(WITHIN | {"at_least": 150}, results).state == REPRODUCED
+    assert verdict_on(WITHIN | {"at_least": 170}, results).state == NOT_REPRODUCED
+    assert inside.command is not None
+    assert "--runs 0-11 " in inside.command  # twice as many
+    as_many_as_the_paper = fake_results("cartpole27", {"AdaptiveDQN9P": flat(*[150, 170] * 13, 160)})
+    whole = verdict_on(WITHIN | {"at_least": 160}, as_many_as_the_paper)
+    assert (whole.state, whole.command) == (INCONCLUSIVE, None)
+
+
+def test_a_single_run_decides_nothing_by_itself() -> None:
+    for profile, state in (("text", INCONCLUSIVE), ("released", REPRODUCED)):
+        # In `released` there is the published deviation to judge by, 7.5 of AdaptiveDQN9P; it says nothing of `text`.
+        one = verdict_on(WITHIN | {"at_least": 150}, fake_results("cartpole27", {"AdaptiveDQN9P": flat(170)}, profile))
+        assert one.state == state
+    near = verdict_on(WITHIN | {"at_least": 150}, fake_results("cartpole27", {"AdaptiveDQN9P": flat(160)}))
+    assert near.state == INCONCLUSIVE
+    four = fake_results("cartpole27", {"AdaptiveDQN9P": flat(*[160] * 4)})  # half the error
+    assert verdict_on(WITHIN | {"at_least": 150}, four).state == REPRODUCED
+
+
+def test_runs_that_met_the_same_tasks_are_compared_pair_by_pair() -> None:
+    """Run by run the one is 5 below the other, though both vary by ten times as much."""
+    levels = np.array([100, 150, 120, 170, 110, 160])
+    test = WITHIN | {"kind": "compare", "against": ["UnadaptiveDQN27P"], "by": "difference", "at_most": -1}
+
+    def state(other: Any) -> str:
+        lives = {"AdaptiveDQN9P": flat(*(levels - 5)), "UnadaptiveDQN27P": flat(*other)}
+        return verdict_on(test, fake_results("cartpole27", lives)).state
+
+    assert state(levels) == REPRODUCED
+    assert state(levels[::-1]) == INCONCLUSIVE  # the same scores, of other pairs
 
 
 def test_unfinished_runs_do_not_count() -> None:
@@ -188,16 +238,18 @@ def test_unfinished_runs_do_not_count() -> None:
 def test_quantities_of_a_curve(quantity: str, value: float) -> None:
     results = fake_results("cartpole27", {"AdaptiveDQN9P": [[1, 2, 8, 8, 8, 8, 8, 8, 8, 4]]})
     (evidence,) = gather([results])["released"]
-    assert evidence.value(quantity, Reference("cartpole27", "AdaptiveDQN9P")) == pytest.approx(value)
+    assert evidence.estimate(quantity, Reference("cartpole27", "AdaptiveDQN9P")).value == pytest.approx(value)
 
 
 def test_ordering() -> None:
     test = WITHIN | {"kind": "ordering", "conditions": ["UnadaptiveDQN1P", "UnadaptiveDQN2P", "UnadaptiveDQN4P"]}
-    up = {"UnadaptiveDQN1P": flat(1), "UnadaptiveDQN2P": flat(2), "UnadaptiveDQN4P": flat(3)}
+    up = {"UnadaptiveDQN1P": sure(1), "UnadaptiveDQN2P": sure(2), "UnadaptiveDQN4P": sure(3)}
     assert verdict_on(test, fake_results("cartpole27", up)).state == REPRODUCED
-    down = verdict_on(test, fake_results("cartpole27", up | {"UnadaptiveDQN4P": flat(2)}))
+    down = verdict_on(test, fake_results("cartpole27", up | {"UnadaptiveDQN4P": sure(2)}))
     assert down.state == NOT_REPRODUCED
-    assert "UnadaptiveDQN1P 1 < UnadaptiveDQN2P 2 >= (no) UnadaptiveDQN4P 2" in down.figures
+    assert "UnadaptiveDQN2P to UnadaptiveDQN4P +0 (0 to 0; 6 runs) (no)" in down.figures
+    noisy = verdict_on(test, fake_results("cartpole27", up | {"UnadaptiveDQN4P": sure(1, 4)}))
+    assert noisy.state == INCONCLUSIVE
     del up["UnadaptiveDQN2P"]
     assert verdict_on(test, fake_results("cartpole27", up)).state == UNDECIDED
 
@@ -205,7 +257,7 @@ def test_ordering() -> None:
 def test_compare_by_ratio_difference_and_average() -> None:
     test = WITHIN | {"kind": "compare", "conditions": ["AdaptiveDQN[24]P"], "against": ["UnadaptiveDQN[24]P"]}
     scores = {"AdaptiveDQN2P": 8.0, "UnadaptiveDQN2P": 10.0, "AdaptiveDQN4P": 21.0, "UnadaptiveDQN4P": 20.0}
-    results = fake_results("cartpole27", {name: flat(score) for name, score in scores.items()})
+    results = fake_results("cartpole27", {name: sure(score) for name, score in scores.items()})
     assert verdict_on(test | {"at_least": 0.8, "at_most": 1.05}, results).state == REPRODUCED
     assert verdict_on(test | {"at_most": 1.0}, results).state == NOT_REPRODUCED
     assert verdict_on(test | {"at_most": 1.0, "average": True}, results).state == REPRODUCED  # 14.5 / 15
@@ -216,47 +268,61 @@ def test_compare_by_ratio_difference_and_average() -> None:
 
 def test_a_ratio_to_nothing_says_better_or_worse() -> None:
     test = WITHIN | {"kind": "compare", "conditions": ["AdaptiveDQN2P"], "against": ["UnadaptiveDQN2P"], "at_least": 2}
-    better = fake_results("cartpole27", {"AdaptiveDQN2P": flat(0.1), "UnadaptiveDQN2P": flat(-0.1)})
-    worse = fake_results("cartpole27", {"AdaptiveDQN2P": flat(-0.2), "UnadaptiveDQN2P": flat(-0.1)})
+    better = fake_results("cartpole27", {"AdaptiveDQN2P": sure(0.1), "UnadaptiveDQN2P": sure(-0.1)})
+    worse = fake_results("cartpole27", {"AdaptiveDQN2P": sure(-0.2), "UnadaptiveDQN2P": sure(-0.1)})
     assert verdict_on(test, better).state == REPRODUCED
     assert verdict_on(test, worse).state == NOT_REPRODUCED
 
 
-def test_few_runs_are_judged_by_the_published_spread() -> None:
-    """AdaptiveDQN9P has a published deviation of 7.5: a standard error of 7.5 for one run, 3.75 for four."""
-
-    def certainty(level: float, runs: int, **sweep: Any) -> str:
-        results = fake_results("cartpole27", {"AdaptiveDQN9P": flat(*[level] * runs)}, **sweep)
-        return verdict_on(WITHIN | {"at_least": 150, "at_most": 400}, results).certainty
-
-    for level, expected in ((164, WITHIN_SPREAD), (166, CLEAR), (136, WITHIN_SPREAD), (134, CLEAR)):
-        assert certainty(level, 1) == expected
-    assert certainty(158, 4) == CLEAR
-    assert certainty(158, 27) == ""  # as many as the paper's
-    assert certainty(166, 1, scale=0.1) == ""  # the spread of other lives
+def constant_lives(name: str, levels: np.ndarray, noise: float, runs: int, rng: np.random.Generator) -> list[Run]:
+    """Of a policy that never changes: its score on a block depends on the task alone, and on chance."""
+    condition = next(iter(experiment(name).conditions.values()))
+    first = rng.integers(len(levels), size=experiment(name).blocks)
+    sequences = [(first + run) % len(levels) for run in range(runs)]
+    noisy = [levels[sequence] + noise * rng.standard_normal(len(sequence)) for sequence in sequences]
+    return [fake_run(name, condition, run, noisy[run], sequences[run]) for run in range(runs)]
 
 
-def test_certainty_of_ratios_differences_and_orders() -> None:
-    """Published deviations: 7.5 of AdaptiveDQN9P, 2.6 of UnadaptiveDQN27P."""
-    test = WITHIN | {"kind": "compare", "against": ["UnadaptiveDQN27P"]}
+CHANGES = {
+    "drop from the best tenth to the last": {"at_least": 0.15},
+    "rise from the first tenth to the last": {"at_least": math.ulp(0.0)},
+    "fall from the first tenth to the last": {"at_most": -math.ulp(0.0)},
+}
 
-    def beside(own: float, other: float) -> Results:
-        return fake_results("cartpole27", {"AdaptiveDQN9P": flat(own), "UnadaptiveDQN27P": flat(other)})
 
-    error = np.hypot(7.5, 0.5 * 2.6)  # of own - 0.5 * other
-    for beyond, expected in ((1.9, WITHIN_SPREAD), (2.1, CLEAR), (-1.9, WITHIN_SPREAD), (-2.1, CLEAR)):
-        results = beside(75 + beyond * error, 150)
-        assert verdict_on(test | {"at_least": 0.5}, results).certainty == expected
-        assert verdict_on(test | {"at_least": 0.5, "average": True}, results).certainty == expected
-    assert verdict_on(test | {"at_most": 0.5}, beside(75 - 2.1 * error, 150)).certainty == CLEAR
-    error = np.hypot(7.5, 2.6)
-    assert verdict_on(test | {"by": "difference", "at_least": 5}, beside(105 + 2.1 * error, 100)).certainty == CLEAR
-    assert verdict_on(test | {"by": "difference", "at_most": 5}, beside(105, 100)).certainty == WITHIN_SPREAD
-    up = WITHIN | {"kind": "ordering", "conditions": ["AdaptiveDQN9P", "UnadaptiveDQN27P"]}
-    assert verdict_on(up, beside(100, 100 + 2.1 * error)).certainty == CLEAR
-    assert verdict_on(up, beside(100, 101)).certainty == WITHIN_SPREAD
-    drop = verdict_on(WITHIN | {"quantity": "drop from the best tenth to the last", "at_most": 1}, beside(1, 1))
-    assert drop.certainty == ""  # the paper prints no spread of it
+@pytest.mark.parametrize(
+    ("name", "lowest", "highest", "noise", "runs"),
+    [("cartpole27", 20, 200, 10, 2), ("pocman18", -0.1, 0.1, 0.02, 2), ("pocman18", -0.1, 0.1, 0.02, 6)],
+)
+def test_a_policy_that_never_changes_is_not_found_to_change(
+    name: str, lowest: float, highest: float, noise: float, runs: int
+) -> None:
+    """At most one verdict in twenty, though tenths of a life hold other tasks and other noise."""
+    rng = np.random.default_rng(5)
+    lives = 300
+    found = dict.fromkeys(CHANGES, 0)
+    condition = next(iter(experiment(name).conditions))
+    for life in range(lives):
+        levels = rng.uniform(lowest, highest, N_TASKS[name])
+        lived = tuple(constant_lives(name, levels, noise, runs, rng))
+        (evidence,) = gather([Results(Path(str(life)), lived, Sweep(name, "text"))])["text"]
+        for quantity, bounds in CHANGES.items():
+            known = quantity.replace("fall", "rise")
+            test = {"kind": "within", "experiment": name, "conditions": [condition], "quantity": known}
+            made = read_claim("made-up", {"claim": "", "where": "", "reason": "", "test": test | bounds})
+            found[quantity] += judge_claim(made, [evidence]).state == REPRODUCED
+    assert all(count <= 0.05 * lives for count in found.values()), found
+
+
+def test_a_policy_that_loses_a_third_is_found_to_degrade_whatever_tasks_come_when() -> None:
+    rng = np.random.default_rng(5)
+    lived = constant_lives("cartpole27", rng.uniform(50, 200, 27), 10, 6, rng)
+    for run in lived:
+        run.blocks["mean_return"] -= np.linspace(0, 60, len(run.blocks))
+    test = WITHIN | {"conditions": [lived[0].condition], "quantity": "drop from the best tenth to the last"}
+    falling = Results(Path("falling"), tuple(lived), Sweep("cartpole27"))
+    assert verdict_on(test | {"at_least": 0.15}, falling).state == REPRODUCED
+    assert verdict_on(test | {"at_most": 0.15}, falling).state == NOT_REPRODUCED
 
 
 SIGNIFICANCE = WITHIN | {"kind": "significance", "against": ["UnadaptiveDQN27P"], "enough": 4}
@@ -275,9 +341,10 @@ def test_significance() -> None:
     alike = beside([5, 6, 5, 6], [6, 5, 6, 5])
     assert verdict_on(better, alike).state == NOT_REPRODUCED
     assert verdict_on(same, alike).state == REPRODUCED
+    assert "paired" in verdict_on(same, alike).figures
     for test in (better, same):  # two or three runs show no difference because they are so few
         few = verdict_on(test, beside([5, 7], [6, 5, 6]))
-        assert few.state == UNDECIDED
+        assert few.state == INCONCLUSIVE
         assert few.command is not None
         assert "--conditions AdaptiveDQN9P,UnadaptiveDQN27P --runs 0-3 " in few.command
         assert verdict_on(test, beside([5], [10, 11])).state == UNDECIDED
@@ -286,7 +353,7 @@ def test_significance() -> None:
 def test_capacity() -> None:
     test = {"kind": "capacity", "experiment": "cartpole27", "conditions": ["UnadaptiveDQN*"]}
     levels = {1: 50.0, 2: 80.0, 4: 96.0, 9: 99.0, 14: 100.0, 27: 100.0}
-    results = fake_results("cartpole27", {f"UnadaptiveDQN{n}P": flat(level) for n, level in levels.items()})
+    results = fake_results("cartpole27", {f"UnadaptiveDQN{n}P": sure(level) for n, level in levels.items()})
     at = {"tolerance": 0.05, "measure": "tasks per policy"}
     assert verdict_on(test | at | {"at_least": 6.75, "at_most": 6.75}, results).state == REPRODUCED
     assert verdict_on(test | at | {"at_least": 13.5}, results).state == NOT_REPRODUCED
@@ -294,11 +361,52 @@ def test_capacity() -> None:
     assert verdict_on(test | policies, results).state == REPRODUCED
     integrated = {"measure": "integrated tasks per policy", "at_least": 15, "at_most": 20}
     assert verdict_on(test | integrated, results).state == REPRODUCED
-    lost = fake_results("cartpole27", {f"UnadaptiveDQN{n}P": flat(0.0) for n in levels})
+    unsure = {f"UnadaptiveDQN{n}P": sure(level - 4, level + 4) for n, level in levels.items()}
+    paired = fake_results("cartpole27", unsure)  # every library has the same good runs and the same bad ones
+    assert verdict_on(test | policies, paired).state == REPRODUCED
+    unsure["UnadaptiveDQN4P"] = sure(100, 92)
+    assert verdict_on(test | policies, fake_results("cartpole27", unsure)).state == INCONCLUSIVE
+    lost = fake_results("cartpole27", {f"UnadaptiveDQN{n}P": sure(0.0) for n in levels})
     no_scale = verdict_on(test | integrated, lost)
     assert no_scale.state == UNDECIDED
     assert "needs it above 0" in no_scale.figures
     assert verdict_on(test | integrated, fake_results("cartpole27", {"UnadaptiveDQN1P": flat(1)})).state == UNDECIDED
+
+
+def test_falling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Task 0 comes again after 2 other blocks and after 12; random play scores ten."""
+    monkeypatch.setattr(claim_quantities, "random_scores_of", lambda run: dict.fromkeys(range(27), 10.0))
+    conditions = experiment("cartpole27").conditions
+    tasks = [0, 1, 1, 0, *[1] * 12, 0]
+
+    def verdict(soon: float, late: float) -> str:
+        own = [20.0] * 3 + [20 + soon] + [20.0] * 12 + [20 + soon + late]
+        runs = [fake_run("cartpole27", conditions["UnadaptiveDQN1P"], n, own, tasks) for n in range(2)]
+        runs += [fake_run("cartpole27", conditions["UnadaptiveDQN27P"], n, [20.0] * 17, tasks) for n in range(2)]
+        quantities = ["forgetting ratio after 1-9", "forgetting ratio after 10-19"]
+        test = {"kind": "falling", "experiment": "cartpole27", "conditions": ["UnadaptiveDQN1P"]}
+        return verdict_on(test | {"quantities": quantities}, Results(Path("x"), tuple(runs), Sweep("cartpole27"))).state
+
+    assert verdict(-1, -5) == REPRODUCED
+    assert verdict(-5, -1) == NOT_REPRODUCED
+    with pytest.raises(UsageError, match="unknown quantity"):
+        read_claim("bad", {"claim": "", "test": {"kind": "falling", "quantities": ["forgetting ratio after 7"]}})
+
+
+def test_alternation_and_forgetting_of_replay_memories_are_measured_across_experiments() -> None:
+    run = fake_run("cartpole27", experiment("cartpole27").conditions["AdaptiveDQN2P"], 0, [1.0] * 4)
+    run.blocks["policy_0"], run.blocks["policy_1"] = [9, 5, 0, 10], [1, 5, 10, 0]
+    measured = QUANTITIES["share of a block played by other than its main policy"]
+    evidence = gather([Results(Path("x"), (run,), Sweep("cartpole27"))])["text"][0]
+    assert measured(evidence, Reference("cartpole27", "AdaptiveDQN2P")).rows == [pytest.approx((0.1 + 0.5) / 4)]
+    assert one_to_one_of(Reference("replay", "GDM")) == Reference("cartpole27", "UnadaptiveDQN27P")
+    assert one_to_one_of(Reference("cartpole125", "UnadaptiveDQN4P")) == Reference("cartpole125", "UnadaptiveDQN27P")
+
+
+def test_printed_p_values_stand_beside_ours() -> None:
+    pair = {"AdaptiveDQN14P": flat(1, 2), "UnadaptiveDQN27P": flat(2, 1)}
+    test = SIGNIFICANCE | {"conditions": ["AdaptiveDQN14P"], "expect": "no difference"}
+    assert "(the paper prints 0.994)" in verdict_on(test, fake_results("cartpole27", pair)).figures
 
 
 def test_forgetting_needs_the_one_to_one_run_of_the_same_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,27 +423,35 @@ def test_forgetting_needs_the_one_to_one_run_of_the_same_number(monkeypatch: pyt
 
     test = WITHIN | {"conditions": ["UnadaptiveDQN1P"], "quantity": "forgetting ratio after 30 or more"}
     test |= {"at_least": -0.5, "at_most": -0.5}
-    own, twin = run("UnadaptiveDQN1P", 3, 15), run("UnadaptiveDQN27P", 3, 20)
-    assert verdict_on(test, results(own, twin)).state == REPRODUCED
-    assert verdict_on(test, results(run("UnadaptiveDQN1P", 3, 18), twin)).state == NOT_REPRODUCED
-    alone = verdict_on(test, results(own))
+    own = [run("UnadaptiveDQN1P", number, 15) for number in (3, 4, 5)]
+    twins = [run("UnadaptiveDQN27P", number, 20) for number in (3, 4)]
+    found = verdict_on(test, results(*own, *twins))
+    assert found.state == REPRODUCED
+    assert "-0.5 (-0.5 to -0.5; 2 runs)" in found.figures  # those that really entered
+    slight = [run("UnadaptiveDQN1P", number, 18) for number in (3, 4)]
+    assert verdict_on(test, results(*slight, *twins)).state == NOT_REPRODUCED
+    unlike = verdict_on(test, results(slight[0], own[1], *twins))
+    assert (unlike.state, "-0.35" in unlike.figures) == (INCONCLUSIVE, True)
+    alone = verdict_on(test, results(*own))
     assert alone.figures == "needs a finished run of cartpole27 UnadaptiveDQN27P"
-    other = verdict_on(test, results(own, run("UnadaptiveDQN27P", 0, 20)))
+    other = verdict_on(test, results(own[0], run("UnadaptiveDQN27P", 0, 20)))
     assert other.state == UNDECIDED
     assert other.command == "repertory reproduce cartpole27 --conditions UnadaptiveDQN27P --runs 3 --out somewhere"
-    transfer = verdict_on(test | {"quantity": "transfer ratio", "at_least": 0, "at_most": 0}, results(own, twin))
+    transfer = verdict_on(test | {"quantity": "transfer ratio", "at_least": 0, "at_most": 0}, results(*own, *twins))
     assert transfer.state == REPRODUCED
 
 
-def test_spread_is_that_of_the_first_two_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    spreads = iter([0.3, 0.5, 9.0])
+def test_spread_is_that_of_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    spreads = iter([0.395, 0.4, 0.405, 0.395, 0.4, 0.405])
     monkeypatch.setattr(claim_quantities, "run_spread", lambda path: next(spreads))
-    test = WITHIN | {"quantity": "policy spread in two runs", "at_least": 0.39, "at_most": 0.41}
-    assert verdict_on(test, fake_results("cartpole27", {"AdaptiveDQN9P": flat(1, 2, 3)})).state == REPRODUCED
+    test = WITHIN | {"quantity": "policy spread", "at_least": 0.39, "at_most": 0.41}
+    found = verdict_on(test, fake_results("cartpole27", {"AdaptiveDQN9P": sure(1)}))
+    assert found.state == REPRODUCED
+    assert "AdaptiveDQN9P 0.4 (" in found.figures
 
 
 def test_a_checkpoint_that_is_gone_leaves_a_claim_undecided(tmp_path: Path) -> None:
-    test = WITHIN | {"quantity": "policy spread in two runs", "at_least": 0.0}
+    test = WITHIN | {"quantity": "policy spread", "at_least": 0.0}
     assert verdict_on(test, fake_results("cartpole27", {"AdaptiveDQN9P": flat(1)})).state == UNDECIDED
 
 
@@ -349,6 +465,10 @@ def test_the_memory_simulation_always_decides() -> None:
 # ----------------------------------------------------------------------------------------------------- the ledger
 
 
+REFUTED = {"lemma-1", "corollary-1", "corollary-2", "task-clusters"}
+"""By counterexample, and by other seeds: test_capacity_theory.py and test_capacity.py have what that rests on."""
+
+
 def test_without_results_every_claim_on_runs_names_a_command_that_parses() -> None:
     judgements = judge([])
     assert len(judgements) == len(all_claims())
@@ -357,7 +477,7 @@ def test_without_results_every_claim_on_runs_names_a_command_that_parses() -> No
         verdict = judgement.verdict
         if judgement.claim.runs == 0:
             assert (judgement.profile, verdict.command) == ("", None)
-            assert verdict.state == REPRODUCED
+            assert verdict.state == (NOT_REPRODUCED if judgement.claim.id in REFUTED else REPRODUCED)
             continue
         assert (judgement.profile, verdict.state) == ("text", UNDECIDED)
         assert verdict.command is not None
@@ -406,10 +526,15 @@ def published_results(name: str) -> Results:
 def is_in_a_table(found: Claim) -> bool:
     """Whether the paper prints all that the claim's test is on."""
     quantity = found.parameters.get("quantity", "lifetime score")
-    if quantity not in SCORES or not found.references:
+    if quantity not in SCORES or not found.references or found.kind == "falling":
         return False
     conditions = [experiment(reference.experiment).conditions[reference.condition] for reference in found.references]
     return all(getattr(condition, SCORES[quantity]) is not None for condition in conditions)
+
+
+def no_ratio(evidence: Evidence, reference: Reference, *_: Any) -> Measured:
+    runs = evidence.runs(reference)
+    return Measured(runs, [0.0] * len(runs))
 
 
 @pytest.fixture(scope="module")
@@ -420,9 +545,8 @@ def published() -> dict[str, dict[str, Verdict]]:
     text = [Results(results.path, results.runs, Sweep(name)) for name, results in zip(names, released, strict=True)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claim_quantities, "run_spread", lambda path: 0.42)
-        patch.setattr(
-            claim_quantities, "_ratio", lambda *_: 0.0
-        )  # the paper prints no block that it could be measured on
+        # The paper prints no block that it could be measured on.
+        patch.setattr(claim_quantities, "_ratio", no_ratio)
         judgements = judge(released + text)
     by_profile: dict[str, dict[str, Verdict]] = {}
     for judgement in judgements:
@@ -430,13 +554,30 @@ def published() -> dict[str, dict[str, Verdict]]:
     return by_profile
 
 
+TOO_CLOSE = {
+    "dqn-many-final",
+    "ppo-four-end",
+    "unbounded-one-policy",
+    "policies-needed-on-125-dqn",
+    "policies-needed-on-125-ppo",
+    "capacity-drqn",
+    "drqn-final-factors",
+    "prpo-single-stays",
+}
+"""Claims that the paper's own means bear out, and its own spread leaves open."""
+
+
 def test_the_papers_own_table_reproduces_its_claims(published: dict[str, dict[str, Verdict]]) -> None:
     in_tables = [found.id for found in all_claims() if is_in_a_table(found)]
     assert len(in_tables) > 30
     for profile, exceptions in (("released", set()), ("text", {"ppo-adaptive-no-difference"})):
         # By the standard F-test, which decides in `text`, the table has differences that the paper calls insignificant.
-        failed = {name for name in in_tables if published[profile][name].state != REPRODUCED}
-        assert failed == exceptions, {name: published[profile][name] for name in failed}
+        verdicts = {name: published[profile][name] for name in in_tables}
+        assert {name for name, verdict in verdicts.items() if verdict.state == NOT_REPRODUCED} == exceptions
+        opened = {name for name, verdict in verdicts.items() if verdict.state == INCONCLUSIVE}
+        assert opened == TOO_CLOSE
+        assert {verdicts[name].lean for name in opened} == {LEANS[True]}
+        assert {verdict.state for verdict in verdicts.values()} <= {REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE}
 
 
 def test_curves_through_the_papers_scores_reproduce_what_it_says_of_them(
@@ -456,13 +597,14 @@ def test_curves_through_the_papers_scores_reproduce_what_it_says_of_them(
         "drqn-single-degrades",
         "prpo-improves",
     ):
-        assert published["released"][name].state == REPRODUCED, (name, published["released"][name])
+        found = published["released"][name]
+        assert found.state == REPRODUCED or (found.state, found.lean) == (INCONCLUSIVE, LEANS[True]), (name, found)
 
 
 def test_profiles_and_lengths_are_never_mixed() -> None:
     test = WITHIN | {"kind": "compare", "against": ["UnadaptiveDQN27P"], "at_least": 1}
     made = read_claim("made-up", {"claim": "", "where": "", "reason": "", "test": test})
-    own, other = {"AdaptiveDQN9P": flat(2)}, {"UnadaptiveDQN27P": flat(1)}
+    own, other = {"AdaptiveDQN9P": sure(2)}, {"UnadaptiveDQN27P": sure(1)}
     both = own | other
     text, released = fake_results("cartpole27", own, "text"), fake_results("cartpole27", other, "released")
     gathered = gather([text, released])
@@ -476,25 +618,32 @@ def test_profiles_and_lengths_are_never_mixed() -> None:
 
     small = fake_results("cartpole27", both, "text", scale=0.1)
     scaled = judge_claim(made, gather([text, small])["text"])
-    assert scaled.state == REPRODUCED
-    assert scaled.figures.endswith("; at scale 0.1")  # decided by the small sweep, since the large one cannot
+    assert scaled.state == INDICATION  # by the small sweep, since the large one cannot tell
+    assert scaled.lean == LEANS[True]
+    assert scaled.figures.endswith("; at scale 0.1")
+    assert scaled.command is not None
+    assert "--scale" not in scaled.command
     full = judge_claim(made, gather([small, fake_results("cartpole27", both, "text")])["text"])
+    assert full.state == REPRODUCED
     assert "scale" not in full.figures
+
+
+def test_what_is_asked_for_is_of_full_length_and_beside_the_others() -> None:
+    text = fake_results("cartpole27", {"AdaptiveDQN9P": sure(2)}, "text")
     ucb = WITHIN | {"kind": "compare", "against": ["ucb/UCB1TunedDQN9P"], "at_least": 1}
     across = read_claim("made-up", {"claim": "", "where": "", "reason": "", "test": ucb})
-    short_ucb = fake_results("ucb", {"UCB1TunedDQN9P": flat(1)}, "text", blocks=20)
+    short_ucb = fake_results("ucb", {"UCB1TunedDQN9P": sure(1)}, "text", blocks=20)
     verdict = judge_claim(across, gather([text, short_ucb])["text"])
     assert verdict.state == UNDECIDED
     # The folder that the sweep would go into by default holds the short one.
-    assert verdict.command == "repertory reproduce ucb --conditions UCB1TunedDQN9P --runs 0 --out results/ucb-text-more"
-
-
-def test_missing_sweeps_go_beside_the_others_under_names_of_their_own() -> None:
+    assert verdict.command == (
+        "repertory reproduce ucb --conditions UCB1TunedDQN9P --runs 0-5 --out results/ucb-text-full"
+    )
     small = fake_results("cartpole27", {"AdaptiveDQN9P": flat(1)}, scale=0.1, blocks=50)
-    ucb = WITHIN | {"kind": "compare", "against": ["ucb/UCB1TunedDQN9P"], "at_least": 1}
     assert verdict_on(ucb, small).command == (
-        "repertory reproduce ucb --conditions UCB1TunedDQN9P --runs 0 --profile released --scale 0.1 --blocks 50 "
-        "--out results/ucb-released-scale-0.1-blocks-50"
+        "repertory reproduce cartpole27 --conditions AdaptiveDQN9P --runs 0-5 --profile released "
+        "--out results/cartpole27-released-full && "
+        "repertory reproduce ucb --conditions UCB1TunedDQN9P --runs 0-5 --profile released --out results/ucb-released"
     )
 
 
@@ -518,7 +667,7 @@ def test_sweeps_are_found_at_any_depth_and_shown(tmp_path: Path) -> None:
     screen = io.StringIO()
     claims_in_console(tmp_path, Console(file=screen, width=160, markup=False, highlight=False))
     shown = screen.getvalue()
-    assert "? not yet decidable" in shown
+    assert "? needs runs" in shown
     assert "✓ reproduced" in shown
     assert "Profile text" in shown
     assert "Profile released" in shown
@@ -530,6 +679,6 @@ def test_the_frame_has_a_row_for_each_claim_and_profile() -> None:
         judge([fake_results("cartpole27", {"UnadaptiveDQN27P": flat(150), "AdaptiveDQN14P": flat(1)})])
     )
     assert len(frame) == len(all_claims())
-    assert frame["verdict"].isin([REPRODUCED, NOT_REPRODUCED, UNDECIDED]).all()
+    assert frame["verdict"].isin([REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, UNDECIDED]).all()
     assert frame.set_index("id").loc["memory-growth", "profile"] == ""
     assert (frame["command"] != "").sum() > 60

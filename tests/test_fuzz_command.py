@@ -129,7 +129,7 @@ VERBS = (
         ("domain",),
         {"--profile": "profile", "--seed": "index", "--out": "target"},
         (),
-        "--steps 1",
+        "--steps 1 --seeds 1",
     ),
     Verb(
         "capacity recommend",

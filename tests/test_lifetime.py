@@ -11,7 +11,7 @@ import pytest
 
 import repertory
 from repertory.core.seeds import PURPOSES, generator, policy_seed, seed_sequence
-from repertory.core.sequence import task_sequence
+from repertory.core.sequence import authors_sequence, task_sequence
 from repertory.core.tally import BlockTally
 
 QUICK = repertory.DQN(learning_starts=500, buffer_size=2000)
@@ -235,3 +235,16 @@ def test_a_life_can_have_some_of_the_tasks() -> None:
 def test_tasks_that_there_are_not_are_refused(task: object) -> None:
     with pytest.raises(repertory.errors.UsageError, match=r"task is .*valid"):
         repertory.live("cartpole27", "random", 1, task=task, blocks=1)
+
+
+def test_the_authors_own_sequence_is_their_draws_moved_on_by_the_run() -> None:
+    """`np.random.seed(0)` and a `randint(0, 27)` for each block, as their code has it."""
+    state = np.random.RandomState(0)
+    zeroth = [state.randint(0, 27) for _ in range(675)]
+    assert authors_sequence(0, 675, 27).tolist() == zeroth
+    assert zeroth[:8] == [12, 15, 21, 0, 3, 3, 7, 9]
+    assert authors_sequence(5, 675, 27).tolist() == [(task + 5) % 27 for task in zeroth]
+    record = repertory.live("cartpole27", "random", 1, blocks=6, block_steps=10, sequence="authors", run=1, seed=9)
+    assert record.blocks["task"].tolist() == [(task + 1) % 27 for task in zeroth[:6]]
+    with pytest.raises(repertory.UsageError, match="did you mean 'authors'"):
+        repertory.live("cartpole27", "random", 1, blocks=1, block_steps=10, sequence="author")

@@ -52,6 +52,16 @@ def test_forgetting_by_hand() -> None:
     assert bins.loc["0", "mean"] == 1.0
     assert bins.loc["1-9", "mean"] == -2.0
     assert bins["count"].tolist() == [1, 1, 0, 0, 0]
+    assert bins["error"].isna().all()
+
+
+def test_the_error_of_ratios_is_over_runs_not_over_blocks() -> None:
+    """A run of a hundred ratios around 1 and one of a hundred around 3: two independent numbers, not two hundred."""
+    spread = np.tile([-0.5, 0.5], 50)
+    ratios = pd.DataFrame({"interfering": 5, "ratio": np.append(1 + spread, 3 + spread), "run": [0] * 100 + [1] * 100})
+    (row,) = metrics.by_bins(ratios, "interfering").query("bin == '1-9'").to_dict("records")
+    assert (row["mean"], row["runs"], row["count"]) == (2.0, 2, 200)
+    assert row["error"] == pytest.approx(1.0)  # sqrt(2) / sqrt(2)
 
 
 def test_a_run_that_is_its_own_twin_neither_forgets_nor_transfers() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 import repertory
@@ -37,7 +38,7 @@ PINNED = {
     ("PRPO", "timeout_bootstraps"): (True, True),
     ("PRPO", "ratio"): ("own", "pairwise"),
     ("EpsilonGreedy", "average"): ("per step", "per policy episode"),
-    ("UCB1Tuned", "statistics"): ("per pair", "per policy"),
+    ("UCB1Tuned", "statistics"): ("per pair", "policy mean"),
     ("UCB1Tuned", "initial_value"): (None, 1.0),
     ("PocmanRules", "reaction_range"): (None, 3),
     ("PocmanRules", "static_adjacency"): ("adjacent", "always on"),
@@ -103,6 +104,30 @@ def test_everything_runs_under_both(domain: str, learner: str, profile: str, sel
     record = repertory.live(domain, learner, 3, selector, blocks=3, block_steps=300, profile=profile)
     assert record.settings["profile"] == profile
     assert (record.blocks["steps"] >= 300).all()
+
+
+def test_task_matching_waits_for_experiences_of_the_current_task() -> None:
+    """A new task's memory waits anew, however long the policy has lived; a known one's is replayed at once."""
+    settings = repertory.DQN(memory="task-matching", buffer_size=1000, learning_starts=100, train_freq=1)
+    space, actions = repertory.domain("cartpole27").observation_space, repertory.domain("cartpole27").action_space
+    learner = settings(space, actions, 1)
+    here = np.zeros(4, np.float32)
+
+    def updates_after(task: int, steps: int) -> int:
+        before = int(learner.policy["updates"])
+        learner.begin_task(task)
+        learner.begin_episode()
+        for _ in range(steps):
+            learner.observe(here, 0, 1.0, here, False, False)
+        learner.observe(here, 0, 1.0, here, True, False)
+        return int(learner.policy["updates"]) - before
+
+    assert updates_after(0, 149) == 51  # steps 100 to 150
+    assert updates_after(7, 98) == 0
+    assert updates_after(0, 9) == 10
+    assert updates_after(7, 9) == 10  # its 100th experience and nine more
+    small = settings.replace(buffer_size=60)(space, actions, 1)
+    assert small.policy["least_held"] == 30
 
 
 def test_task_matching_keeps_tasks_apart_and_is_restored_whole() -> None:

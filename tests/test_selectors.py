@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import repertory
+from repertory.profiles import with_profile
 
 
 def shares(selector: repertory.Selector, task: int, n: int, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -91,23 +92,51 @@ def test_ucb_tries_every_policy_once_before_any_twice(rng: np.random.Generator) 
     assert sorted(picked) == list(range(6))
 
 
-def test_ucb_with_the_released_statistics(rng: np.random.Generator) -> None:
-    settings = repertory.UCB1Tuned(
-        average="per policy episode",
-        optimal_average=200.0,
-        statistics="per policy",
-        sample="average",
-        initial_value=1.0,
-    )
-    selector = settings(2, 2, rng)
-    np.testing.assert_allclose(selector.bounds(0), [1.0, 1.0])
-    selector.update(0, 0, 100.0, 100)
-    selector.update(1, 0, 40.0, 40)
-    n = 3  # two uses and one
-    samples = [100 / 200, 40 / 2 / 200]
-    width = math.sqrt(math.log(n) / 2 * min(0.25, np.var(samples) + math.sqrt(2 * math.log(n) / 2)))
-    assert selector.bounds(0)[0] == pytest.approx(0.5 + width)
-    assert selector.bounds(1)[0] == pytest.approx(0.1 + width)
+class ReleasedUCBTwin:
+    """The authors' UCB1-Tuned, from lists of all that was pushed."""
+
+    def __init__(self, tasks: int, policies: int) -> None:
+        self.stored = [[1.0] * policies for _ in range(tasks)]
+        self.rewards = [[0.0] * policies for _ in range(tasks)]
+        self.episodes = [0] * policies
+        self.pushed: list[list[float]] = [[] for _ in range(policies)]
+
+    def update(self, task: int, policy: int, total_reward: float) -> None:
+        self.episodes[policy] += 1
+        self.rewards[task][policy] += total_reward
+        n = sum(map(len, self.pushed)) + 1
+        samples = self.pushed[policy]
+        samples.append(self.rewards[task][policy] / self.episodes[policy] / 200)
+        variance = float(np.var(samples, ddof=1)) if len(samples) > 1 else samples[0] ** 2
+        optimism = variance + math.sqrt(2 * math.log(n) / len(samples))
+        width = math.sqrt(math.log(n) / len(samples) * min(optimism, 0.25))
+        self.stored[task][policy] = float(np.mean(samples)) + width
+
+
+def test_the_released_ucb_is_the_authors_over_random_updates(rng: np.random.Generator) -> None:
+    tasks, policies = 27, 9
+    settings = with_profile(repertory.UCB1Tuned, "released")
+    selector, twin = settings(tasks, policies, rng), ReleasedUCBTwin(tasks, policies)
+    assert selector.bounds(3).tolist() == [1.0] * policies  # exactly, without a width
+    for update in range(10_000):
+        task, policy, reward = int(rng.integers(tasks)), int(rng.integers(policies)), float(rng.integers(8, 202))
+        selector.update(task, policy, reward, int(reward))
+        twin.update(task, policy, reward)
+        assert selector.bounds(task)[policy] == pytest.approx(twin.stored[task][policy], rel=1e-12), update
+    for task in range(tasks):
+        np.testing.assert_allclose(selector.bounds(task), twin.stored[task], rtol=1e-12)
+
+
+def test_the_released_ucb_ranks_policies_by_what_they_did_on_any_task(rng: np.random.Generator) -> None:
+    selector = with_profile(repertory.UCB1Tuned, "released")(2, 2, rng)
+    selector.update(0, 0, 200.0, 200)
+    first = selector.bounds(0)[0]
+    assert first == 1.0  # the mean of one sample, 200 / 200, and no width while ln n is 0
+    selector.update(1, 0, 2.0, 2)
+    assert selector.bounds(0)[0] == first  # stale
+    samples = [1.0, 2 / 2 / 200]
+    width = math.sqrt(math.log(2) / 2 * min(0.25, np.var(samples, ddof=1) + math.sqrt(2 * math.log(2) / 2)))
+    assert selector.bounds(1)[0] == pytest.approx(np.mean(samples) + width)
 
 
 @pytest.mark.parametrize(("tasks", "policies"), [(27, 9), (27, 4), (27, 14), (27, 1), (18, 18), (3, 5)])
@@ -130,7 +159,15 @@ def test_one_to_one(rng: np.random.Generator) -> None:
         repertory.OneToOne()(4, 3, rng)
 
 
-@pytest.mark.parametrize("settings", [repertory.EpsilonGreedy(), repertory.UCB1Tuned(), repertory.FixedPartition()])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        repertory.EpsilonGreedy(),
+        repertory.UCB1Tuned(),
+        with_profile(repertory.UCB1Tuned, "released"),
+        repertory.FixedPartition(),
+    ],
+)
 def test_a_restored_selector_goes_on_the_same(settings: repertory.EpsilonGreedy, rng: np.random.Generator) -> None:
     selector, twin = settings(3, 4, np.random.default_rng(1)), settings(3, 4, np.random.default_rng(2))
     for _ in range(50):

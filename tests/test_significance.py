@@ -78,7 +78,7 @@ def test_f_and_p_are_those_of_scipy_and_f_is_t_squared(sizes: tuple[int, int], r
     assert (test.F, test.p) == pytest.approx((student.statistic**2, student.pvalue), rel=1e-8)
 
 
-def test_the_released_f_is_half_for_equal_groups_and_the_first_groups_part_otherwise(rng: np.random.Generator) -> None:
+def test_the_released_f_is_half_for_equal_groups_and_the_last_groups_part_otherwise(rng: np.random.Generator) -> None:
     one, other = rng.normal(0, 1, 6), rng.normal(1, 1, 6)
     test = f_test(one, other)
     assert test.F_released == pytest.approx(test.F / 2)
@@ -88,6 +88,10 @@ def test_the_released_f_is_half_for_equal_groups_and_the_first_groups_part_other
     there, back = f_test(one, longer), f_test(longer, one)
     np.testing.assert_allclose(there.F, back.F)
     assert there.F_released + back.F_released == pytest.approx(there.F)
+    everyone = np.concatenate([one, longer])
+    between = len(longer) * (longer.mean() - everyone.mean()) ** 2
+    within = (one.var() * len(one) + longer.var() * len(longer)) / (len(everyone) - 2)
+    assert there.F_released == pytest.approx(between / within)
 
 
 def test_groups_without_variance_and_groups_too_small() -> None:
@@ -146,7 +150,7 @@ def test_what_is_no_p_value_is_refused(p_values: list[float]) -> None:
 def test_a_matrix_by_hand() -> None:
     matrix = significance_matrix({"a": [1, 2, 3], "b": [4, 5, 6], "one run": [9], "c": [1, 2, 6]})
     assert list(matrix.columns) == [
-        *("condition_1", "condition_2", "n1", "n2", "difference", "F", "p", "p_released", "p_holm")
+        *("condition_1", "condition_2", "n1", "n2", "difference", "F", "p", "p_released", "p_paired", "p_holm")
     ]
     pairs = list(zip(matrix["condition_1"], matrix["condition_2"], strict=True))
     assert pairs == [("a", "b"), ("a", "one run"), ("a", "c"), ("b", "one run"), ("b", "c"), ("one run", "c")]
@@ -163,6 +167,13 @@ def test_a_matrix_by_hand() -> None:
     smallest, middle = matrix["p"][0], matrix["p"][4]
     # The largest p is below twice the middle one, so that it takes over the middle one's correction.
     np.testing.assert_allclose(matrix["p_holm"], [3 * smallest, np.nan, 2 * middle, np.nan, 2 * middle, np.nan])
+
+
+def test_a_matrix_pairs_the_runs_that_have_the_same_key() -> None:
+    scores, keys = {"a": [1, 2, 4], "b": [9, 3, 3, 7]}, {"a": [0, 1, 2], "b": [7, 0, 1, 2]}
+    (p,) = significance_matrix(scores, keys=keys)["p_paired"]
+    assert p == pytest.approx(stats.ttest_rel([1, 2, 4], [3, 3, 7]).pvalue)
+    assert significance_matrix(scores)["p_paired"].isna().all()
 
 
 def test_a_matrix_against_one_condition_corrects_for_its_own_rows_only() -> None:

@@ -7,13 +7,14 @@ Integrated Task Capacity (ITC).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.analysis.resampling import mean_draws
 from repertory.errors import UsageError
 
 GRID = np.arange(101) / 100
@@ -92,6 +93,26 @@ def capacity_curve(scores: Mapping[int, float], n_tasks: int) -> CapacityCurve:
     return CapacityCurve(n_tasks, reference, dict(scores), tuple(steps))
 
 
+def capacities_at(
+    scores: NDArray[np.float64], policies: Sequence[int], n_tasks: int, tolerance: float
+) -> NDArray[np.float64]:
+    """C_emp of many curves at once: scores are (curves, numbers of policies), fewest first, the last the reference.
+
+    NaN where the reference has no score above 0.
+    """
+    reference = scores[:, -1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        enough = np.maximum(0.0, 1 - scores / reference) <= tolerance
+    fewest = np.asarray(policies, np.float64)[enough.argmax(axis=1)]
+    return np.where(reference[:, 0] > 0, n_tasks / fewest, np.nan)
+
+
+def integrated_capacities(scores: NDArray[np.float64], policies: Sequence[int], n_tasks: int) -> NDArray[np.float64]:
+    """The mean over the paper's grid of tolerances, of many curves at once."""
+    mean: NDArray[np.float64] = np.mean([capacities_at(scores, policies, n_tasks, t) for t in GRID], axis=0)
+    return mean
+
+
 @dataclass(frozen=True)
 class CapacityEstimate:
     """A capacity curve from runs, and how sure it is."""
@@ -119,15 +140,23 @@ class CapacityEstimate:
 
 
 def estimate_capacity(
-    scores: Mapping[int, NDArray[np.float64]], n_tasks: int, resamples: int = 1000, seed: int = 0
+    scores: Mapping[int, NDArray[np.float64]],
+    n_tasks: int,
+    resamples: int = 1000,
+    keys: Mapping[int, Sequence[Hashable]] | None = None,
 ) -> CapacityEstimate:
-    """From the lifetime scores of the runs at each number of policies."""
+    """From the lifetime scores of the runs at each number of policies.
+
+    Runs with the same key, such as their number, met the same tasks and are resampled together; without keys, all are
+    resampled by themselves.
+    """
     curve = capacity_curve({policies: float(np.mean(values)) for policies, values in scores.items()}, n_tasks)
     samples: list[CapacityCurve] = []
     if all(len(values) > 1 for values in scores.values()):
-        rng = np.random.default_rng(seed)
-        for _ in range(resamples):
-            drawn = {n: float(v[rng.integers(len(v), size=len(v))].mean()) for n, v in scores.items()}
-            if drawn[curve.reference] > 0:
-                samples.append(capacity_curve(drawn, n_tasks))
+        drawn = {}
+        for n, values in scores.items():
+            own = [(n, place) for place in range(len(values))] if keys is None else keys[n]
+            drawn[n] = mean_draws(np.asarray(values, np.float64)[:, None], own, resamples)[:, 0]
+        usable = np.flatnonzero(drawn[curve.reference] > 0)
+        samples = [capacity_curve({n: float(draws[i]) for n, draws in drawn.items()}, n_tasks) for i in usable]
     return CapacityEstimate(curve, {n: len(values) for n, values in scores.items()}, tuple(samples))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,11 @@ UNADAPTIVE = ("fixed-partition", "one-to-one")
 """Selectors that never change which policy plays a task."""
 TWIN = "OneToOne"
 """The conditions of runs that were lived only to be compared with begin so."""
+
+
+def run_key(run: Run) -> tuple[int, int]:
+    """The same for runs of one number that met the same tasks in the same order: those may be compared pair by pair."""
+    return run.number, zlib.crc32(run.blocks["task"].to_numpy(np.int64).tobytes())
 
 
 def random_scores_of(run: Run) -> dict[int, float]:
@@ -74,7 +80,7 @@ def _twin_folder(results: Results, run: Run) -> tuple[str, Path]:
 
 
 def learning_metrics(results: Results, condition: str, compute_missing: bool = False) -> dict[str, pd.DataFrame]:
-    """Forgetting and transfer ratios of a condition, all runs together, by bins.
+    """Forgetting and transfer ratios of a condition by bins, with standard errors over runs.
 
     Where a run of the same number with a policy for each task is missing, it is lived if `compute_missing`, else named.
     """
@@ -91,11 +97,11 @@ def learning_metrics(results: Results, condition: str, compute_missing: bool = F
             if not compute_missing:
                 raise _missing_twin(results, run)
             twin = live_one_to_one(results, run)
-        forgetting.append(forgetting_ratios(run.blocks, twin.blocks, scores, run.score_kind))
-        transfer.append(transfer_ratios(run.blocks, twin.blocks, scores, run.score_kind))
+        forgetting.append(forgetting_ratios(run.blocks, twin.blocks, scores, run.score_kind).assign(run=run.number))
+        transfer.append(transfer_ratios(run.blocks, twin.blocks, scores, run.score_kind).assign(run=run.number))
     return {
-        "forgetting": by_bins(pd.concat(forgetting), "interfering"),
-        "transfer": by_bins(pd.concat(transfer), "prior"),
+        "forgetting": by_bins(pd.concat(forgetting, ignore_index=True), "interfering"),
+        "transfer": by_bins(pd.concat(transfer, ignore_index=True), "prior"),
     }
 
 
@@ -107,6 +113,7 @@ def command(results: Results, condition: str, runs: str = "0") -> str:
     extra += f" --scale {results.sweep.scale:g}" if results.sweep.scale != 1 else ""
     extra += f" --blocks {results.sweep.blocks}" if results.sweep.blocks is not None else ""
     extra += f" --seed {results.sweep.seed}" if results.sweep.seed else ""
+    extra += f" --sequence {results.sweep.sequence}" if results.sweep.sequence != "seed" else ""
     name = results.sweep.experiment
     return f"repertory reproduce {name} --conditions {condition} --runs {runs}{extra} --out {results.path}"
 
@@ -131,7 +138,13 @@ def _missing_twin(results: Results, run: Run) -> UsageError:
 
 def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) -> dict[int, Any]:
     """Lifetime scores of a learner's runs by number of policies; the paper's capacity uses the unadaptive ones."""
-    scores: dict[int, list[float]] = {}
+    runs = runs_by_policies(results, learner, unadaptive)
+    return {policies: np.array([run.score("lifetime") for run in own]) for policies, own in runs.items()}
+
+
+def runs_by_policies(results: Results, learner: str, unadaptive: bool = True) -> dict[int, list[Run]]:
+    """Finished runs of a learner by number of policies, fewest first."""
+    found: dict[int, list[Run]] = {}
     kinds = set()
     for runs in results.by_condition.values():
         for run in runs:
@@ -141,7 +154,7 @@ def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) 
                 continue  # of some tasks only: a control
             is_fixed = run.settings["selector"]["name"] in UNADAPTIVE
             if run.settings["learner"]["name"] == learner and is_fixed == unadaptive:
-                scores.setdefault(int(run.settings["policies"]), []).append(run.score("lifetime"))
+                found.setdefault(int(run.settings["policies"]), []).append(run)
                 shared = ("domain", "learner", "profile", "blocks", "block_steps")
                 kinds.add(json.dumps({key: run.settings.get(key) for key in shared}, sort_keys=True))
     if len(kinds) > 1:
@@ -149,7 +162,7 @@ def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) 
             f"{results.path} holds runs of {learner} on {len(kinds)} different domains, settings or lengths, which do "
             "not compare; next: give the folder of one sweep"
         )
-    return {policies: np.array(values) for policies, values in sorted(scores.items())}
+    return dict(sorted(found.items()))
 
 
 def capacity_of(results: Results, learner: str) -> CapacityEstimate:
@@ -165,4 +178,6 @@ def capacity_of(results: Results, learner: str) -> CapacityEstimate:
             f"{results.path} has no finished run of {learner} with {largest} policies, which the others are measured "
             f"against; next: {next_step}"
         )
-    return estimate_capacity(scores, n_tasks)
+    runs = runs_by_policies(results, learner)
+    keys = {policies: [run_key(run) for run in own] for policies, own in runs.items()}
+    return estimate_capacity(scores, n_tasks, keys=keys)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.special import fdtrc
 
 from repertory.errors import UsageError, unknown
 
-MATRIX_COLUMNS = ("condition_1", "condition_2", "n1", "n2", "difference", "F", "p", "p_released", "p_holm")
+MATRIX_COLUMNS = ("condition_1", "condition_2", "n1", "n2", "difference", "F", "p", "p_released", "p_paired", "p_holm")
 
 
 class FTest(NamedTuple):
@@ -27,9 +27,16 @@ class FTest(NamedTuple):
     F: float
     p: float
     F_released: float
-    """What the paper's printed p-values follow: only the first group enters the sum of squares between groups. For
+    """What the paper's printed p-values follow: only the second group enters the sum of squares between groups. For
     groups of equal size this is half of F."""
     p_released: float
+
+
+class PairedTest(NamedTuple):
+    """A t-test of the differences between runs that met the same tasks; NaN if there are fewer than two such pairs."""
+
+    pairs: int
+    p: float
 
 
 class Interval(NamedTuple):
@@ -42,7 +49,7 @@ class Interval(NamedTuple):
 def f_test(one: ArrayLike, other: ArrayLike) -> FTest:
     """One-way F-test of equal means, from the scores of runs.
 
-    `F_released` depends on which group comes first if their sizes differ; F does not.
+    `F_released` depends on which group comes last if their sizes differ; F does not.
     """
     first, second = _scores("one", one), _scores("other", other)
     if min(len(first), len(second)) < 2:
@@ -79,13 +86,27 @@ def f_test_from_summary(
     freedom = n1 + n2 - 2
     within = np.float64((n1 - ddof) * sd1**2 + (n2 - ddof) * sd2**2) / freedom
     with np.errstate(divide="ignore", invalid="ignore"):  # constant groups: infinite if they differ, NaN if not
-        standard, released = (between_first + between_second) / within, between_first / within
+        standard, released = (between_first + between_second) / within, between_second / within
     return FTest(
         F=float(standard),
         p=float(fdtrc(1, freedom, standard)),
         F_released=float(released),
         p_released=float(fdtrc(1, freedom, released)),
     )
+
+
+def paired_test(one: Mapping[Any, float], other: Mapping[Any, float]) -> PairedTest:
+    """Between runs of the same key, such as their number: what the tasks do to both of a pair cancels out.
+
+    The paper's F-test takes all runs for independent, although run n of every condition meets the same task sequence.
+    """
+    differences = np.array([one[key] - other[key] for key in one if key in other], np.float64)
+    n = len(differences)
+    if n < 2:
+        return PairedTest(n, math.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):  # constant differences: p is 0, or NaN if they are 0
+        t = differences.mean() / (differences.std(ddof=1) / math.sqrt(n))
+    return PairedTest(n, float(fdtrc(1, n - 1, t * t)))
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
@@ -104,9 +125,12 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     return corrected
 
 
-def significance_matrix(scores: Mapping[str, ArrayLike], *, against: str | None = None) -> pd.DataFrame:
+def significance_matrix(
+    scores: Mapping[str, ArrayLike], *, against: str | None = None, keys: Mapping[str, Sequence[Any]] | None = None
+) -> pd.DataFrame:
     """A row per pair of conditions, in the order of `scores`; with `against`, only pairs whose second it is.
 
+    `keys` names each run, the same for runs that met the same tasks, for `p_paired`; without, there is none.
     `difference` is the first condition's mean minus the second's. `p_holm` corrects `p` for the number of rows that
     have one; pairs with fewer than two runs on a side have none.
     """
@@ -122,9 +146,12 @@ def significance_matrix(scores: Mapping[str, ArrayLike], *, against: str | None 
     for first, second in pairs:
         test = f_test(runs[first], runs[second])
         difference = _mean(runs[first]) - _mean(runs[second])
-        rows.append(
-            (first, second, len(runs[first]), len(runs[second]), difference, test.F, test.p, test.p_released, math.nan)
-        )
+        paired = math.nan
+        if keys is not None:
+            sides = [dict(zip(keys[name], runs[name].tolist(), strict=True)) for name in (first, second)]
+            paired = paired_test(*sides).p
+        counts = (len(runs[first]), len(runs[second]))
+        rows.append((first, second, *counts, difference, test.F, test.p, test.p_released, paired, math.nan))
     matrix = pd.DataFrame(rows, columns=list(MATRIX_COLUMNS))
     matrix["p_holm"] = holm(matrix["p"].to_numpy(np.float64))
     return matrix

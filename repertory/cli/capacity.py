@@ -16,7 +16,7 @@ from repertory.analysis.recommend import parse_memory, recommend_policies
 from repertory.analysis.update_control import CapacityParts, capacity_parts, controls_for, parts_warning
 from repertory.cli.screen import print_problems
 from repertory.cli.sweep_display import SweepDisplay
-from repertory.errors import RunStopped, UsageError, shown
+from repertory.errors import RunStopped, UsageError, shown, unknown
 from repertory.paths import check_new_folder
 from repertory.report import capacity_view as view
 from repertory.runs.folder import RunFolder
@@ -26,6 +26,7 @@ from repertory.sweeps.job import Job
 from repertory.sweeps.results import Results, read_results
 from repertory.sweeps.sweep import live_sweep, make_engine
 
+MOST_SEEDS = 1000
 MOST_STEPS = 10**8
 """Of random play on each task: each is given a seed beforehand."""
 
@@ -86,20 +87,27 @@ def theoretical_in_console(example: str, tolerance: float, out: Path, console: C
     show_example(example, tolerance, out, console)
 
 
-def clusters_in_console(name: str, profile: str, steps: int, seed: int, out: Path, console: Console) -> None:
-    from repertory.analysis.clusters import cluster_tasks
+def clusters_in_console(
+    name: str, profile: str, steps: int, seed: int, seeds: int, signature: str, out: Path, console: Console
+) -> None:
+    from repertory.analysis.clusters import SIGNATURES, clusters_over_seeds
 
     if not 1 <= steps <= MOST_STEPS:
         raise UsageError(f"--steps is {shown(steps)}; valid: a whole number from 1 to {MOST_STEPS:,}")
     if not 0 <= seed < 2**31:
         raise UsageError(f"--seed is {shown(seed)}; valid: a whole number from 0 to {2**31 - 1}")
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise UsageError(f"--seeds is {shown(seeds)}; valid: a whole number from 1 to {MOST_SEEDS}")
+    if signature not in SIGNATURES:
+        raise unknown("--signature", signature, SIGNATURES)
     domain = catalogue.domain(name, profile)
     check_new_folder(out)
-    clusters = cluster_tasks(domain, steps, seed)
+    found = clusters_over_seeds(domain, steps, seed, seeds, signature)
+    clusters = found.first
     view.print_frame(console, clusters.signatures)
     console.print()
     view.print_frame(console, clusters.means())
-    console.print(view.clusters_summary(name, clusters), soft_wrap=True)
+    console.print(view.clusters_summary(name, found), soft_wrap=True)
     view.save(console, out, f"clusters-{name}-{profile}", clusters.signatures, view.clusters_figure(name, clusters))
 
 

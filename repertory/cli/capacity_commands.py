@@ -50,12 +50,14 @@ def clusters(
     profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "text",
     steps: Annotated[int, typer.Option(help="Steps of random play on each task.")] = 600_000,
     seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
+    seeds: Annotated[int, typer.Option(help="How many seeds to tell the spread of the number by.")] = 5,
+    signature: Annotated[str, typer.Option(help="What precedes a fall: 'low', or the paper's 'minimum'.")] = "low",
     out: Out = Path("capacity"),
 ) -> None:
     """A rough estimate from random play alone: tasks that look alike under it may share a policy."""
     from repertory.cli.capacity import clusters_in_console
 
-    clusters_in_console(domain, profile, steps, seed, out, console())
+    clusters_in_console(domain, profile, steps, seed, seeds, signature, out, console())
 
 
 @app.command()

@@ -30,10 +30,11 @@ def reproduce_in_console(
     engine: str,
     out: Path | None,
     seed: int,
+    sequence: str,
     tensorboard: bool,
 ) -> bool:
     """Run a sweep of an experiment, the paper's by name or one's own by file; whether all its runs finished."""
-    sweep = Sweep.of(name, profile=profile, scale=scale, blocks=blocks, seed=seed)
+    sweep = Sweep.of(name, profile=profile, scale=scale, blocks=blocks, seed=seed, sequence=sequence)
     path, jobs = prepare(sweep, runs, conditions, out, tensorboard)
     chosen_engine = make_engine(engine, workers)
     claim(path, sweep)

@@ -157,13 +157,18 @@ def _beside(
 
 
 def by_bins(ratios: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Mean, standard error and count of ratios per bin of `interfering` or `prior` blocks."""
-    places, values = ratios[column].to_numpy(), ratios["ratio"].to_numpy(float)
+    """Mean, standard error, runs and count of ratios per bin of `interfering` or `prior` blocks.
+
+    The error is over runs, as the column `run` tells them apart: the ratios of one run are not independent. All are of
+    one run if there is no such column.
+    """
     rows: list[dict[str, Any]] = []
+    runs = ratios["run"] if "run" in ratios else pd.Series(0, ratios.index)
     for name, first, last in BINS:
-        inside = values[(places >= first) & (places <= last)]
-        mean = inside.mean() if len(inside) else np.nan
-        rows.append({"bin": name, "mean": mean, "error": float(standard_error(inside)), "count": len(inside)})
+        inside = ratios.loc[ratios[column].between(first, last), "ratio"]
+        of_run = inside.groupby(runs.loc[inside.index]).mean().to_numpy(float)
+        error = float(standard_error(of_run)) if len(of_run) else np.nan
+        rows.append({"bin": name, "mean": inside.mean(), "error": error, "runs": len(of_run), "count": len(inside)})
     return pd.DataFrame(rows)
 
 

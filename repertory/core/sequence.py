@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 from repertory.core.seeds import generator
 
+SEQUENCES = ("seed", "authors")
+"""Where the 0-th sequence comes from: drawn by the seed of the run, or that of the paper's authors on Cartpole."""
+
 
 def single_task(task: int, blocks: int) -> NDArray[np.int64]:
     """One task for the whole lifetime."""
@@ -20,3 +23,12 @@ def task_sequence(seed: int, run: int, blocks: int, n_tasks: int) -> NDArray[np.
     """
     zeroth = generator(seed, "sequence").integers(n_tasks, size=blocks)
     return (zeroth + run) % n_tasks
+
+
+def authors_sequence(run: int, blocks: int, n_tasks: int) -> NDArray[np.int64]:
+    """The tasks of run `run` in the authors' experiments on Cartpole: draws of NumPy's old generator, seeded with 0.
+
+    That generator is frozen, so that these are the very tasks their runs met, block by block, whatever the seed here.
+    """
+    zeroth = np.random.RandomState(0).randint(0, n_tasks, size=blocks)
+    return (zeroth.astype(np.int64) + run) % n_tasks

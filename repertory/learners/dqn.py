@@ -99,6 +99,11 @@ class DQN(Settings):
         "What replay is uniform over: experiences, or episodes and then the steps of one.",
         choices=("experiences", "episodes"),
     )
+    waits_for_task: bool = setting(
+        True,
+        "Whether, with memory='task-matching', learning_starts counts experiences of the task being played.",
+        before=False,
+    )
     protected: int = setting(0, "Newest experiences that distribution matching always keeps.", at_least=0)
 
     def validate(self) -> None:
@@ -241,6 +246,7 @@ class DQNLearner(ReplayingPolicy):
         policy["weights"] = policy["target_weights"] = weights
         policy["stream"] = new_stream(seed)
         policy["cursor"] = memory.cursor
+        policy["least_held"] = self._least_held(settings)
         arrays = Arrays(policy, memory.replay, shared_scratch(scratch_layout))
         super().__init__(arrays, self.shape.inputs, actions, observation_space)
 

@@ -44,7 +44,8 @@ def policy_fields(weights: int) -> list[Field]:
     """
     vectors = ("weights", "target_weights", "square_average", "step_average")
     counts = ("life", "episode", "updates")
-    whole = ("batch_size", "learning_starts", "train_freq", "target_update_interval", "random_first_steps")
+    starts = ("learning_starts", "least_held")  # steps of life, and experiences in memory, before the first update
+    whole = ("batch_size", "train_freq", "target_update_interval", "random_first_steps", *starts)
     real = ("learning_rate", "rho", "optimizer_eps", "max_grad_value", "gamma", "low", "high")
     adam = ("adam_beta_1", "adam_beta_2", "adam_eps")
     choices = ("timeout_bootstraps", "bounds_target", "bound_from_rewards", "double_q", "uses_huber", "uses_adam")
@@ -125,7 +126,7 @@ def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]
         store(dqn.replay, policy.cursor, policy.stream, observation, action, reward, next_observation, ending)
         policy.life += 1
         policy.episode += 1
-        ready = policy.life >= policy.learning_starts and held(policy.cursor) >= policy.batch_size
+        ready = policy.life >= policy.learning_starts and held(policy.cursor) >= policy.least_held
         if ready and policy.life % policy.train_freq == 0:
             draw_batch(dqn.replay, policy.cursor, policy.stream, dqn.scratch[0].drawn)
             update(dqn)

@@ -57,6 +57,16 @@ class ReplayingPolicy(CompiledPolicy):
         self._task = 0
         self._other_tasks: dict[int, TaskMemory] = {}
 
+    def _least_held(self, settings: Any) -> int:
+        """Experiences that the memory must hold before it is replayed.
+
+        With `waits_for_task` each task's memory waits for `learning_starts` of its own: for fewer, if it cannot hold
+        twice as many, so that it does not wait for ever.
+        """
+        waits_for_task = self._matches_tasks and settings.waits_for_task
+        waits = min(settings.learning_starts, settings.buffer_size // 2) if waits_for_task else 0
+        return max(int(settings.batch_size), waits)
+
     def _new_memory(self) -> TaskMemory:
         return TaskMemory(new_replay(self.memory_plan), new_cursor(self.memory_plan))
 

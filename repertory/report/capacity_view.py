@@ -11,7 +11,7 @@ import pandas as pd
 from rich.console import Console
 
 from repertory.analysis.capacity import CapacityEstimate
-from repertory.analysis.clusters import PUBLISHED, Clusters
+from repertory.analysis.clusters import PUBLISHED, Clusters, ClustersOverSeeds
 from repertory.analysis.recommend import Recommendation
 from repertory.analysis.update_control import CapacityParts
 from repertory.paper.experiments import PublishedCapacity
@@ -125,13 +125,20 @@ def empirical_figure(estimates: Mapping[str, CapacityEstimate], tolerance: float
 # ------------------------------------------------------------------------------------------------- clusters
 
 
-def clusters_summary(name: str, clusters: Clusters) -> str:
+def clusters_summary(name: str, found: ClustersOverSeeds) -> str:
+    clusters = found.first
     paper = f" (the paper counts {PUBLISHED[name]})" if name in PUBLISHED else ""
-    return (
+    lines = [
         f"{clusters.n_clusters} clusters of {len(clusters.signatures)} tasks{paper}, a capacity of "
         f"{clusters.capacity:.3g}; k-means, number of clusters by the highest mean silhouette "
         f"({clusters.silhouettes[clusters.n_clusters]:.2f})"
-    )
+    ]
+    for signature, counts in found.counts.items():
+        spread = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"always {counts[0]}"
+        lines.append(
+            f"with {len(counts)} seeds, by the signature '{signature}': {spread} ({', '.join(map(str, counts))})"
+        )
+    return "\n".join(lines)
 
 
 def clusters_figure(name: str, clusters: Clusters) -> Chart:
@@ -142,7 +149,7 @@ def clusters_figure(name: str, clusters: Clusters) -> Chart:
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         name_of = f"{number}: {len(tasks)} tasks"
         marks.append(Series(name_of, list(tasks[x]), list(tasks[y]), colour, POINTS, marker=marker))
-    x_axis = Axis(x if x == "reward per step" else f"lowest {x} before a fall")
+    x_axis = Axis(x if x == "reward per step" else f"{x} before a fall")
     title = f"{name}: {clusters.n_clusters} clusters of tasks under random play"
     return single("clusters", marks, x_axis, Axis("mean episode length (steps)"), title=title)
 

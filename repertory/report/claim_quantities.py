@@ -1,26 +1,33 @@
 """What claims of the paper are about: quantities of conditions, from the runs at hand.
 
 `Evidence` holds the runs that may be compared with each other; a quantity (`QUANTITIES`) is a function of it and of a
-condition.
+condition, and comes with its interval over runs: by bootstrap (`repertory.analysis.resampling`), or, for the mean score
+of few runs of the profile `released`, by the standard deviation that the paper prints of such runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repertory.analysis.controls import UNADAPTIVE, one_to_one_runs, random_scores_of
+from repertory.analysis.balanced import balanced_scores, drop_to_last, tenth_of_block, tenths_of_halves
+from repertory.analysis.controls import UNADAPTIVE, one_to_one_runs, random_scores_of, run_key
+from repertory.analysis.resampling import Estimate, estimate, from_spread
 from repertory.core import metrics
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
 from repertory.runs.summary import run_spread
 from repertory.sweeps.results import Results, Run
+
+ENOUGH_RUNS = 6
+"""From so many runs on their own spread tells more than one that the paper prints; what is asked for where more are."""
 
 
 class Reference(NamedTuple):
@@ -38,6 +45,24 @@ class NotYet(Exception):
         self.wanted = {reference: tuple(numbers) for reference, numbers in wanted.items()}
 
 
+class Measured(NamedTuple):
+    """What the runs of a condition come to, before it is a mean over them."""
+
+    runs: Sequence[Run]
+    """That entered."""
+    rows: Any
+    """A number of each run, or several."""
+    combine: Callable[[Any], Any] | None = None
+    """What makes one number of the means of several."""
+
+
+class Quantified(NamedTuple):
+    """A quantity of a condition, and how many runs entered it."""
+
+    estimate: Estimate
+    runs: int
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """All sweeps of one profile and one length, by experiment: what may be compared."""
@@ -49,7 +74,7 @@ class Evidence:
     folders: Mapping[str, Results] = field(default_factory=dict)
     taken: frozenset[Path] = frozenset()
     """Folders that hold a sweep, of this length or another."""
-    known: dict[tuple[str, Reference], float] = field(default_factory=dict)
+    known: dict[tuple[str, Reference], Quantified] = field(default_factory=dict)
     """Quantities computed so far."""
 
     @property
@@ -66,95 +91,174 @@ class Evidence:
         """Lifetime or final score of each run."""
         return self.folders[reference.experiment].scores(reference.condition, SCORES[quantity])
 
-    def value(self, quantity: str, reference: Reference) -> float:
+    def quantified(self, quantity: str, reference: Reference) -> Quantified:
         """A quantity of a condition, over all its runs."""
         key = (quantity, reference)
         if key not in self.known:
-            self.known[key] = QUANTITIES[quantity](self, reference)
+            measured = QUANTITIES[quantity](self, reference)
+            keys = [run_key(run) for run in measured.runs]
+            found = estimate(measured.rows, keys, measured.combine)
+            error = self._published_error(quantity, reference)
+            if error is not None:
+                found = from_spread(found.value, error, reference)
+            self.known[key] = Quantified(found, len(measured.runs))
         return self.known[key]
+
+    def estimate(self, quantity: str, reference: Reference) -> Estimate:
+        return self.quantified(quantity, reference).estimate
+
+    def _published_error(self, quantity: str, reference: Reference) -> float | None:
+        """Of the mean of few runs, where the paper prints the spread of runs of the same code and length."""
+        runs = len(self.runs(reference))
+        if self.profile != "released" or not self.is_full_length or quantity not in SCORES or runs >= ENOUGH_RUNS:
+            return None
+        published = getattr(experiment(reference.experiment).conditions[reference.condition], SCORES[quantity])
+        if published is None or not published.deviation:
+            return None
+        return float(published.deviation) / math.sqrt(runs)
 
 
 # ---------------------------------------------------------------------------------------------- quantities
 
 
-def _curve(evidence: Evidence, reference: Reference) -> NDArray[np.float64]:
-    """The mean score over a tenth of the life, for every such tenth; means over runs."""
-    runs = [run.scores.to_numpy(float) for run in evidence.runs(reference)]
-    shortest = min(map(len, runs))
-    mean = np.mean([scores[:shortest] for scores in runs], axis=0)
-    return np.lib.stride_tricks.sliding_window_view(mean, max(1, shortest // 10)).mean(axis=1)
+def _scores(quantity: str) -> Callable[[Evidence, Reference], Measured]:
+    return lambda evidence, reference: Measured(evidence.runs(reference), evidence.scores(reference, quantity))
 
 
-def _drop(evidence: Evidence, reference: Reference) -> float:
-    curve = _curve(evidence, reference)
-    best = float(curve.max())
-    return 0.0 if best == 0 else (best - float(curve[-1])) / abs(best)
+def _balanced(run: Run) -> NDArray[np.float64]:
+    return balanced_scores(run.scores.to_numpy(float), run.blocks["task"].to_numpy())
 
 
-def _rise(evidence: Evidence, reference: Reference) -> float:
-    curve = _curve(evidence, reference)
-    return float(curve[-1] - curve[0])
+def _first_tenth(evidence: Evidence, reference: Reference) -> Measured:
+    runs = evidence.runs(reference)
+    return Measured(runs, [_ends(run)[0] for run in runs])
 
 
-def _time_to_learn(evidence: Evidence, reference: Reference) -> float:
-    curve = _curve(evidence, reference)
-    best = float(curve.max())
-    return float(np.argmax(curve >= best - 0.1 * abs(best))) / max(1, len(curve) - 1)
+def _rise(evidence: Evidence, reference: Reference) -> Measured:
+    runs = evidence.runs(reference)
+    return Measured(runs, [last - first for first, last in map(_ends, runs)])
+
+
+def _ends(run: Run) -> tuple[float, float]:
+    """The balanced score over the first tenth of the life and over the last."""
+    scores = _balanced(run)
+    tenths = tenth_of_block(len(scores))
+    return float(scores[tenths == tenths[0]].mean()), float(scores[tenths == tenths[-1]].mean())
+
+
+def _drop(evidence: Evidence, reference: Reference) -> Measured:
+    runs = evidence.runs(reference)
+    halves = [tenths_of_halves(run.scores.to_numpy(float), run.blocks["task"].to_numpy()).ravel() for run in runs]
+    return Measured(runs, halves, drop_to_last)
+
+
+def _time_to_learn(evidence: Evidence, reference: Reference) -> Measured:
+    """By the mean over runs of the balanced score over a tenth of the life, for every such tenth."""
+    runs = evidence.runs(reference)
+    scores = [_balanced(run) for run in runs]
+    shortest = min(map(len, scores))
+    window = max(1, shortest // 10)
+    curves = [np.lib.stride_tricks.sliding_window_view(one[:shortest], window).mean(axis=1) for one in scores]
+    return Measured(runs, curves, _share_until_learned)
+
+
+def _share_until_learned(curves: NDArray[np.float64]) -> NDArray[np.float64]:
+    best = curves.max(axis=1, keepdims=True)
+    reached: NDArray[np.float64] = np.argmax(curves >= best - 0.1 * np.abs(best), axis=1) / max(1, curves.shape[1] - 1)
+    return reached
 
 
 def _ratio(
-    evidence: Evidence, reference: Reference, ratios_of: Callable[..., pd.DataFrame], column: str, least: int
-) -> float:
+    evidence: Evidence,
+    reference: Reference,
+    ratios_of: Callable[..., pd.DataFrame],
+    column: str,
+    least: int,
+    most: float = math.inf,
+) -> Measured:
     """Mean forgetting or transfer ratio, over all runs that have a one-to-one run beside them."""
-    runs, results = evidence.runs(reference), evidence.folders[reference.experiment]
-    twins = one_to_one_runs(results, str(runs[0].settings["learner"]["name"]))
-    pairs = [(run, twins[run.number]) for run in runs if run.number in twins]
-    if not pairs:
+    runs = evidence.runs(reference)
+    twins = one_to_one_runs(
+        evidence.folders[one_to_one_of(reference).experiment], str(runs[0].settings["learner"]["name"])
+    )
+    paired = [run for run in runs if run.number in twins]
+    if not paired:
         twin = one_to_one_of(reference)
         numbers = [run.number for run in runs]
         raise NotYet(f"needs runs of {twin.condition} with the numbers of {reference.condition}'s", {twin: numbers})
     random = random_scores_of(runs[0])
-    ratios = pd.concat([ratios_of(run.blocks, twin.blocks, random, run.score_kind) for run, twin in pairs])
-    counted = ratios.loc[ratios[column] >= least, "ratio"]
-    if counted.empty:
+    entered, rows = [], []
+    for run in paired:
+        ratios = ratios_of(run.blocks, twins[run.number].blocks, random, run.score_kind)
+        counted = ratios.loc[ratios[column].between(least, most), "ratio"]
+        if not counted.empty:
+            entered.append(run)
+            rows.append((float(counted.sum()), float(len(counted))))
+    if not rows:
         raise UsageError(f"no block of {reference.condition} comes after {least} {column} ones; next: more --blocks")
-    return float(counted.mean())
+    return Measured(entered, rows, lambda means: means[:, 0] / means[:, 1])
 
 
-def _forgetting(evidence: Evidence, reference: Reference) -> float:
-    return _ratio(evidence, reference, metrics.forgetting_ratios, "interfering", 30)  # the paper's last bin
+def _forgetting_in(first: int, last: float) -> Callable[[Evidence, Reference], Measured]:
+    return lambda evidence, reference: _ratio(
+        evidence, reference, metrics.forgetting_ratios, "interfering", first, last
+    )
 
 
-def _transfer(evidence: Evidence, reference: Reference) -> float:
+def _transfer(evidence: Evidence, reference: Reference) -> Measured:
     return _ratio(evidence, reference, metrics.transfer_ratios, "prior", 1)
 
 
-def _spread(evidence: Evidence, reference: Reference) -> float:
-    """Of the first two runs alone, for it takes seconds to open the policies of each."""
-    return float(np.mean([run_spread(run.path) for run in evidence.runs(reference)[:2]]))
+def _spread(evidence: Evidence, reference: Reference) -> Measured:
+    runs = evidence.runs(reference)
+    return Measured(runs, [run_spread(run.path) for run in runs])
+
+
+def _alternation(evidence: Evidence, reference: Reference) -> Measured:
+    """How much of a block is played by others than the policy that plays most of it; mean over blocks."""
+    runs = evidence.runs(reference)
+    rows = []
+    for run in runs:
+        episodes = run.blocks.filter(regex=r"^policy_\d+$").to_numpy(float)
+        rows.append(float((1 - episodes.max(axis=1) / episodes.sum(axis=1)).mean()))
+    return Measured(runs, rows)
 
 
 SCORES = {"lifetime score": "lifetime", "final score": "final"}
 """Quantities that each run has one of."""
-AGAINST_ONE_TO_ONE = ("forgetting ratio after 30 or more", "transfer ratio")
+FORGETTING = {
+    f"forgetting ratio after {name if math.isfinite(last) else f'{first} or more'}": _forgetting_in(first, last)
+    for name, first, last in metrics.BINS
+}
+"""By the paper's bins of interfering blocks."""
+AGAINST_ONE_TO_ONE = (*FORGETTING, "transfer ratio")
 """Quantities that need the run with a policy for each task as well."""
-QUANTITIES: Mapping[str, Callable[[Evidence, Reference], float]] = {
-    "lifetime score": lambda evidence, reference: float(evidence.scores(reference, "lifetime score").mean()),
-    "final score": lambda evidence, reference: float(evidence.scores(reference, "final score").mean()),
-    "score over the first tenth": lambda evidence, reference: float(_curve(evidence, reference)[0]),
+QUANTITIES: Mapping[str, Callable[[Evidence, Reference], Measured]] = {
+    "lifetime score": _scores("lifetime score"),
+    "final score": _scores("final score"),
+    "score over the first tenth": _first_tenth,
     "drop from the best tenth to the last": _drop,
     "rise from the first tenth to the last": _rise,
     "share of the life until 90% of the best": _time_to_learn,
-    "forgetting ratio after 30 or more": _forgetting,
+    **FORGETTING,
     "transfer ratio": _transfer,
-    "policy spread in two runs": _spread,
+    "policy spread": _spread,
+    "share of a block played by other than its main policy": _alternation,
 }
-"""Of all runs of a condition. The tenths are of the lifetime; the paper's final score is of the last ten blocks."""
+"""Of all runs of a condition. Tenths of a life are compared by scores balanced over tasks
+(`repertory.analysis.balanced`); the paper's final score is of the last ten blocks."""
 
 
 def one_to_one_of(reference: Reference) -> Reference:
-    """The unadaptive condition of the same learner with the most policies."""
-    conditions = experiment(reference.experiment).conditions
-    learner = conditions[reference.condition].learner
-    fixed = [c for c in conditions.values() if c.learner == learner and c.selector in UNADAPTIVE]
-    return Reference(reference.experiment, max(fixed, key=lambda condition: condition.policies).name)
+    """The unadaptive condition of the same learner with the most policies.
+
+    That of the domain's main experiment, which has the domain's name, where an experiment has a single number only.
+    """
+    own = experiment(reference.experiment)
+    learner = own.conditions[reference.condition].learner
+    for found in (own, experiment(own.domain)):
+        fixed = [c for c in found.conditions.values() if c.learner == learner and c.selector in UNADAPTIVE]
+        largest = max(fixed, key=lambda condition: condition.policies)
+        if largest.policies > own.conditions[reference.condition].policies or found.name == own.domain:
+            return Reference(found.name, largest.name)
+    raise AssertionError("the domain's main experiment is the last resort")

@@ -2,7 +2,8 @@
 
 A kind (`KINDS`) takes the evidence and what `claims.toml` states about a claim, and says whether the claim holds and
 from which figures; it is called once all conditions it names have finished runs. Most kinds bound a quantity
-(`QUANTITIES`) of conditions: its value, its order, or how it compares with that of other conditions.
+(`QUANTITIES`) of conditions: its value, its order, or how it compares with that of other conditions. A bound is met or
+missed only if the whole interval of the estimate lies on one side of it; else the runs do not tell.
 """
 
 from __future__ import annotations
@@ -11,35 +12,40 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from repertory.analysis.capacity import CapacityCurve, capacity_curve
-from repertory.analysis.controls import scores_by_policies
-from repertory.analysis.significance import f_test
+from repertory.analysis.capacity import capacities_at, integrated_capacities
+from repertory.analysis.controls import run_key
+from repertory.analysis.resampling import Estimate, combined
+from repertory.analysis.significance import f_test, paired_test
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
 from repertory.paper.memory_simulation import memory_table
-from repertory.report.claim_certainty import (
-    Requirement,
-    Weights,
-    bounded,
-    certainty,
-    difference_bounded,
-    ratio_bounded,
-    rising,
-)
-from repertory.report.claim_quantities import QUANTITIES, Evidence, NotYet, Reference
+from repertory.report.claim_quantities import ENOUGH_RUNS, QUANTITIES, SCORES, Evidence, Reference
+from repertory.report.claim_theory import THEORY
 
 
 class Outcome(NamedTuple):
     """What a test found."""
 
-    holds: bool
+    holds: bool | None
+    """None: the runs do not tell."""
     figures: str
-    certainty: str = ""
-    """Of a test on fewer runs than the paper's, where its printed spread tells."""
+    leans: bool = True
+    """Whether it would hold if the estimates were certain."""
+    wanted: Mapping[Reference, int] = {}
+    """How many runs of each condition to ask for, where they do not tell."""
+
+
+class Check(NamedTuple):
+    """One of the figures that a test is made of."""
+
+    holds: bool | None
+    leans: bool
+    text: str
 
 
 # --------------------------------------------------------------------------------------------------- kinds
@@ -54,21 +60,24 @@ def within(
     at_most: float = math.inf,
 ) -> Outcome:
     """A quantity of each condition lies between bounds."""
-    values = {reference.condition: evidence.value(quantity, reference) for reference in conditions}
-    required = itertools.chain(*(bounded({reference: 1.0}, at_least, at_most) for reference in conditions))
-    outcome = _bounded(quantity, values, (at_least, at_most), count_runs(evidence, conditions))
-    return outcome._replace(certainty=certainty(evidence, quantity, required))
+    checks = []
+    for reference in conditions:
+        found = evidence.estimate(quantity, reference)
+        entered = entered_text(evidence, quantity, [reference])
+        checks.append(checked(reference.condition, found, at_least, at_most, entered))
+    return concluded(evidence, quantity, checks, bounds_text(at_least, at_most), conditions)
 
 
 def ordering(evidence: Evidence, *, conditions: Sequence[Reference], quantity: str) -> Outcome:
     """A quantity rises from each condition to the next."""
-    values = [evidence.value(quantity, reference) for reference in conditions]
-    listed = f"{conditions[0].condition} {values[0]:.3g}"
-    for reference, (before, value) in zip(conditions[1:], itertools.pairwise(values), strict=True):
-        listed += f" {'<' if before < value else '>= (no)'} {reference.condition} {value:.3g}"
-    holds = all(before < value for before, value in itertools.pairwise(values))
-    figures = f"{quantity}: {listed}; {count_runs(evidence, conditions)}"
-    return Outcome(holds, figures, certainty(evidence, quantity, rising(conditions)))
+    checks = []
+    for one, other in itertools.pairwise(conditions):
+        rise = combined(operator.sub, evidence.estimate(quantity, other), evidence.estimate(quantity, one))
+        name = f"{_label(one, conditions[0])} to {_label(other, conditions[0])}"
+        entered = entered_text(evidence, quantity, [one, other])
+        checks.append(checked(name, rise, math.ulp(0.0), math.inf, entered, sign="+"))
+    values = ", ".join(f"{r.condition} {evidence.estimate(quantity, r).value:.3g}" for r in conditions)
+    return concluded(evidence, f"{quantity}: {values}; steps", checks, "above 0", conditions)
 
 
 def compare(
@@ -86,39 +95,34 @@ def compare(
 
     With `average`, the mean over all conditions is compared with the mean over all others.
     """
-    compared, require = COMPARISONS[by]
-    sides: list[tuple[Weights, Weights]]
-    if average:
-        means = [float(np.mean([evidence.value(quantity, r) for r in side])) for side in (conditions, against)]
-        values = {f"means {means[0]:.3g} and {means[1]:.3g}": compared(*means)}
-        sides = [(dict.fromkeys(conditions, 1 / len(conditions)), dict.fromkeys(against, 1 / len(against)))]
-    else:
-        sign = "/" if by == "ratio" else "-"
-        pairs = pair_up(conditions, against)
-        values = {
-            f"{_label(one, conditions[0])} {sign} {_label(other, conditions[0])}": compared(
-                evidence.value(quantity, one), evidence.value(quantity, other)
-            )
-            for one, other in pairs
-        }
-        sides = [({one: 1.0}, {other: 1.0}) for one, other in pairs]
-    required = itertools.chain(*(require(one, other, at_least, at_most) for one, other in sides))
-    runs = count_runs(evidence, [*conditions, *against])
-    outcome = _bounded(f"{by} of {quantity}", values, (at_least, at_most), runs)
-    return outcome._replace(certainty=certainty(evidence, quantity, required))
+    groups = [(conditions, against)] if average else [((one,), (other,)) for one, other in pair_up(conditions, against)]
+    checks = []
+    for ones, others in groups:
+        sides = [combined(_mean, *(evidence.estimate(quantity, r) for r in side)) for side in (ones, others)]
+        name = f"means {sides[0].value:.3g} and {sides[1].value:.3g}"
+        if not average:
+            sign = "/" if by == "ratio" else "-"
+            name = f"{_label(ones[0], conditions[0])} {sign} {_label(others[0], conditions[0])}"
+        found = combined(COMPARISONS[by], *sides)
+        entered = entered_text(evidence, quantity, [*ones, *others])
+        checks.append(checked(name, found, at_least, at_most, entered))
+    what = f"{by} of {quantity}"
+    return concluded(evidence, what, checks, bounds_text(at_least, at_most), [*conditions, *against])
 
 
-def _quotient(one: float, other: float) -> float:
-    if other > 0:
-        return one / other
-    return math.inf if one > other else 1.0 if one == other else 0.0  # nothing to measure by: better, equal or worse
+def _mean(*values: NDArray[np.float64]) -> NDArray[np.float64]:
+    mean: NDArray[np.float64] = np.mean(values, axis=0)
+    return mean
 
 
-COMPARISONS: Mapping[str, tuple[Callable[[float, float], float], Callable[..., Iterable[Requirement]]]] = {
-    "ratio": (_quotient, ratio_bounded),
-    "difference": (operator.sub, difference_bounded),
-}
-"""What is computed from two values, and what bounds on it require of scores."""
+def _quotient(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Without anything to measure by, infinite, one or zero: better, equal or worse."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(other > 0, one / other, np.where(one > other, math.inf, np.where(one == other, 1.0, 0.0)))
+    return np.where(np.isnan(one) | np.isnan(other), math.nan, ratio)
+
+
+COMPARISONS: Mapping[str, Callable[..., Any]] = {"ratio": _quotient, "difference": operator.sub}
 
 
 def significance(
@@ -134,38 +138,75 @@ def significance(
     """Each condition is better than another by an F-test, or there is no difference.
 
     Of few runs hardly any difference is significant, so that none being significant counts from `enough` runs on. In
-    the profile `released` it is the p-value that the paper's printed ones follow that decides, else the standard one.
+    the profile `released` it is the p-value that the paper's printed ones follow that decides, else the standard one. A
+    paired t-test, of runs that met the same tasks, stands beside them.
     """
-    found: list[bool | None] = []
-    listed: list[str] = []
-    wanted: dict[Reference, range] = {}
+    checks = []
+    wanted: dict[Reference, int] = {}
     for one, other in pair_up(conditions, against):
         first, second = evidence.scores(one, quantity), evidence.scores(other, quantity)
         test = f_test(first, second)
         p = test.p if evidence.profile == "text" else test.p_released
         holds: bool | None = expect == "no difference"
+        leans = bool(holds)
         if p < level:
-            holds = expect == "better" and bool(first.mean() > second.mean())
+            holds = leans = expect == "better" and bool(first.mean() > second.mean())
         elif min(len(first), len(second)) < enough:
             holds = None
-            wanted |= {one: range(enough), other: range(enough)}
-        found.append(holds)
-        listed.append(
-            f"{one.condition} {first.mean():.3g}, {other.condition} {second.mean():.3g}: p {test.p:.2g} standard, "
-            f"{test.p_released:.2g} as the paper's" + {True: "", False: " (no)", None: " (open)"}[holds]
+            leans = expect == "no difference" or bool(first.mean() > second.mean())
+            wanted |= {one: enough, other: enough}
+        paired = paired_test(_by_key(evidence, one, first), _by_key(evidence, other, second))
+        beside = f", {paired.p:.2g} paired" if math.isfinite(paired.p) else ""
+        less = combined(operator.sub, evidence.estimate(quantity, one), evidence.estimate(quantity, other))
+        text = (
+            f"{one.condition} {first.mean():.3g} - {other.condition} {second.mean():.3g}: "
+            f"{_with_interval(less, entered_text(evidence, quantity, [one, other]))}, p {test.p:.2g} standard, "
+            f"{test.p_released:.2g} as the paper's{beside}{_printed(one, other, quantity)}"
         )
-    claimed = f"claimed: {expect}, p {'below' if expect == 'better' else 'not below'} {level:g}"
-    figures = f"{quantity}: {'; '.join(listed)}; {claimed}; {count_runs(evidence, [*conditions, *against])}"
-    if None in found and False not in found:
-        raise NotYet(f"{figures}; no significance counts from {enough} runs on", wanted)
-    return Outcome(False not in found, figures)
+        checks.append(Check(holds, leans, text))
+    claimed = f"{expect}, p {'below' if expect == 'better' else 'not below'} {level:g}"
+    outcome = concluded(evidence, quantity, checks, claimed, [*conditions, *against])
+    if outcome.holds is None:
+        figures = f"{outcome.figures}; no significance counts from {enough} runs on"
+        return outcome._replace(wanted=wanted, figures=figures)
+    return outcome
 
 
-MEASURES: Mapping[str, Callable[[CapacityCurve, float], float]] = {
-    "tasks per policy": lambda curve, tolerance: curve.capacity(tolerance),
-    "policies needed": lambda curve, tolerance: curve.policies(tolerance),
-    "integrated tasks per policy": lambda curve, _tolerance: curve.grid_mean,
-}
+def _printed(one: Reference, other: Reference, quantity: str) -> str:
+    """The p-value that the paper prints of a pair, if it does."""
+    for known in experiment(one.experiment).comparisons if one.experiment == other.experiment else ():
+        if set(known.conditions) == {one.condition, other.condition} and known.score == SCORES[quantity]:
+            return f" (the paper prints {known.p:g})"
+    return ""
+
+
+def _by_key(evidence: Evidence, reference: Reference, scores: NDArray[np.float64]) -> dict[tuple[int, int], float]:
+    return {run_key(run): float(score) for run, score in zip(evidence.runs(reference), scores, strict=True)}
+
+
+def falling(evidence: Evidence, *, conditions: Sequence[Reference], quantities: Sequence[str]) -> Outcome:
+    """Of each condition, every quantity is below the one before it."""
+    checks = []
+    for reference in conditions:
+        found = [evidence.estimate(quantity, reference) for quantity in quantities]
+        entered = entered_text(evidence, quantities[-1], [reference])
+        values = " > ".join(f"{each.value:.3g}" for each in found)
+        steps = [combined(operator.sub, *pair) for pair in itertools.pairwise(found)]
+        each = [checked("", step, math.ulp(0.0), math.inf, "") for step in steps]
+        verdicts = {check.holds for check in each}
+        holds = False if False in verdicts else None if None in verdicts else True
+        leans = all(check.leans for check in each)
+        checks.append(Check(holds, leans, f"{reference.condition} {values} ({entered})"))
+    return concluded(evidence, " > ".join(quantities), checks, "each below the one before", conditions)
+
+
+def theory(evidence: Evidence, *, subject: str) -> Outcome:
+    """What follows without runs."""
+    found = THEORY[subject]()
+    return Outcome(found.holds, found.figures, found.holds)
+
+
+MEASURES = ("tasks per policy", "policies needed", "integrated tasks per policy")
 
 
 def capacity(
@@ -181,17 +222,30 @@ def capacity(
 
     The conditions are the unadaptive ones of a learner.
     """
-    home = conditions[0]
-    settings = evidence.runs(home)[0].settings
-    scores = scores_by_policies(evidence.folders[home.experiment], str(settings["learner"]["name"]))
-    means = {policies: float(values.mean()) for policies, values in scores.items()}
-    curve = capacity_curve(means, len(settings["task_names"]))
-    measured = MEASURES[measure](curve, tolerance)
-    reference = curve.scores[curve.reference]
-    relative = ", ".join(f"{count}P {score / reference:.2f}" for count, score in sorted(curve.scores.items()))
-    runs = f"lifetime scores over that of {curve.reference}P: {relative}; {count_runs(evidence, conditions)}"
+    known = experiment(conditions[0].experiment).conditions
+    in_order = sorted(conditions, key=lambda reference: known[reference.condition].policies)
+    policies = [known[reference.condition].policies for reference in in_order]
+    n_tasks = len(evidence.runs(conditions[0])[0].settings["task_names"])
+    estimates = [evidence.estimate("lifetime score", reference) for reference in in_order]
+    if not estimates[-1].value > 0:
+        raise UsageError(
+            f"the score with {policies[-1]} policies is {estimates[-1].value:.4g}; capacity needs it above 0"
+        )
+
+    def measured(*scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        table = np.column_stack(scores)
+        if "integrated" in measure:
+            return integrated_capacities(table, policies, n_tasks)
+        tasks_per_policy = capacities_at(table, policies, n_tasks, tolerance)
+        return n_tasks / tasks_per_policy if measure == "policies needed" else tasks_per_policy
+
+    scores = zip(policies, estimates, strict=True)
+    relative = ", ".join(f"{count}P {known.value / estimates[-1].value:.2f}" for count, known in scores)
     name = measure if "integrated" in measure else f"{measure} at tolerance {tolerance:g}"
-    return _bounded(name, {"": measured}, (at_least, at_most), runs)
+    entered = entered_text(evidence, "lifetime score", in_order)
+    check = checked("", combined(measured, *estimates), at_least, at_most, entered)
+    shown = f"{bounds_text(at_least, at_most)}; lifetime scores over that of {policies[-1]}P: {relative}"
+    return concluded(evidence, name, [check], shown, conditions)
 
 
 def memory_growth(
@@ -207,7 +261,9 @@ def memory_growth(
     table = memory_table(capacities=[capacity], blocks_to_converge=[blocks_to_converge], acceptances=acceptances)
     ratios = table["ratio_to_fixed"].to_numpy(float).tolist()
     values = {f"{share:.0%} accepted": ratio for share, ratio in zip(acceptances, ratios, strict=True)}
-    return _bounded("peak over fixed", values, (at_least, at_most), "simulation")
+    inside = {name: at_least <= value <= at_most for name, value in values.items()}
+    checks = [Check(inside[name], inside[name], f"{name} {value:.3g}") for name, value in values.items()]
+    return _together("peak over fixed", checks, f"{bounds_text(at_least, at_most)}; simulation")
 
 
 def memory_trend(evidence: Evidence, *, factors: Sequence[str]) -> Outcome:
@@ -228,6 +284,8 @@ KINDS: Mapping[str, Callable[..., Outcome]] = {
     "ordering": ordering,
     "compare": compare,
     "significance": significance,
+    "falling": falling,
+    "theory": theory,
     "capacity": capacity,
     "memory growth": memory_growth,
     "memory trend": memory_trend,
@@ -237,6 +295,7 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "by": COMPARISONS,
     "expect": ("better", "no difference"),
     "measure": MEASURES,
+    "subject": THEORY,
 }
 """What parameters of kinds can be."""
 
@@ -244,18 +303,53 @@ CHOICES: Mapping[str, Iterable[str]] = {
 # ------------------------------------------------------------------------------------------------ together
 
 
-def _bounded(what: str, values: Mapping[str, float], bounds: tuple[float, float], runs: str) -> Outcome:
-    """All values must lie between the bounds; those that do not are marked."""
-    low, high = bounds
-    inside = {name: low <= value <= high for name, value in values.items()}
-    listed = ", ".join(f"{name} {value:.3g}{'' if inside[name] else ' (no)'}".strip() for name, value in values.items())
+def checked(name: str, found: Estimate, low: float, high: float, entered: str, sign: str = "") -> Check:
+    """Whether the whole interval of an estimate lies between bounds, or beyond one of them."""
+    least, most = found.interval
+    holds: bool | None = None
+    if least >= low and most <= high:
+        holds = True
+    elif most < low or least > high:
+        holds = False
+    return Check(holds, low <= found.value <= high, f"{name} {_with_interval(found, entered, sign)}".strip())
+
+
+def _with_interval(found: Estimate, entered: str, sign: str = "") -> str:
+    least, most = found.interval
+    spread = "" if math.isnan(least) else f"{least:.3g} to {most:.3g}; "
+    return f"{found.value:{sign}.3g} ({spread}{entered})"
+
+
+def concluded(
+    evidence: Evidence, what: str, checks: Sequence[Check], claimed: str, conditions: Sequence[Reference]
+) -> Outcome:
+    """All must hold; one that does not is enough. Where the runs do not tell, more of them are wanted."""
+    papers = sorted({experiment(reference.experiment).runs for reference in conditions})
+    outcome = _together(what, checks, f"{claimed}; the paper: {'-'.join(map(str, papers))} runs")
+    if outcome.holds is not None:
+        return outcome
+    return outcome._replace(wanted={reference: more_runs(evidence, reference) for reference in conditions})
+
+
+def _together(what: str, checks: Sequence[Check], claimed: str) -> Outcome:
+    found = {check.holds for check in checks}
+    marks = {True: "", False: " (no)", None: "" if found == {None} else " (open)"}
+    listed = ", ".join(f"{check.text}{marks[check.holds]}" for check in checks)
+    holds = False if False in found else None if None in found else True
+    return Outcome(holds, f"{what}: {listed}; claimed: {claimed}", all(check.leans for check in checks))
+
+
+def more_runs(evidence: Evidence, reference: Reference) -> int:
+    """Twice as many, six at least, and no more than the paper has."""
+    return min(experiment(reference.experiment).runs, max(ENOUGH_RUNS, 2 * len(evidence.runs(reference))))
+
+
+def bounds_text(low: float, high: float) -> str:
     if low == high:
-        claimed = f"{low:g}"
-    elif math.isinf(high):
-        claimed = f"at least {low:g}"
-    else:
-        claimed = f"at most {high:g}" if math.isinf(low) else f"{low:g} to {high:g}"
-    return Outcome(all(inside.values()), f"{what}: {listed}; claimed: {claimed}; {runs}")
+        return f"{low:g}"
+    if math.isinf(high):
+        return f"at least {low:g}"
+    return f"at most {high:g}" if math.isinf(low) else f"{low:g} to {high:g}"
 
 
 def pair_up(conditions: Sequence[Reference], against: Sequence[Reference]) -> list[tuple[Reference, Reference]]:
@@ -273,13 +367,8 @@ def _label(reference: Reference, beside: Reference) -> str:
     return reference.condition if same else f"{reference.experiment}/{reference.condition}"
 
 
-def count_runs(evidence: Evidence, references: Sequence[Reference]) -> str:
-    """How many there are of each, beside how many the paper has: few decide little."""
-    ours, papers = (
-        "-".join(map(str, sorted({min(counts), max(counts)})))
-        for counts in (
-            [len(evidence.runs(reference)) for reference in references],
-            [experiment(reference.experiment).runs for reference in references],
-        )
-    )
-    return f"{ours} run{'' if ours == '1' else 's'} each (the paper: {papers})"
+def entered_text(evidence: Evidence, quantity: str, references: Sequence[Reference]) -> str:
+    """How many runs of each condition really entered."""
+    counts = [evidence.quantified(quantity, reference).runs for reference in references]
+    ours = "-".join(map(str, sorted({min(counts), max(counts)})))
+    return f"{ours} run{'' if ours == '1' else 's'}"

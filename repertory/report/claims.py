@@ -1,8 +1,10 @@
 """The claims ledger: every claim of the paper that runs can decide, and what the runs at hand say about it.
 
 The claims are data (`repertory/paper/claims.toml`): what is claimed, where, the test that decides it, and the reason
-for its bounds. Claims are judged for each profile apart, on sweeps of one length: the longest that decide. A claim
-whose runs are not there yet comes with the command that runs them.
+for its bounds. Claims are judged for each profile apart, on lifetimes of the paper's length. A claim is *reproduced*
+or *not reproduced* if its bounds lie outside the interval of what the runs come to, and *inconclusive* if not: more
+runs are asked for. Shorter lifetimes give an *indication*, never a verdict. A claim whose runs are not there yet
+*needs runs*, and comes with the command that runs them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,15 @@ from repertory.errors import UsageError, unknown
 from repertory.paper.experiments import experiment
 from repertory.paths import existing_folder
 from repertory.profiles import PROFILES
-from repertory.report.claim_quantities import AGAINST_ONE_TO_ONE, Evidence, NotYet, Reference, one_to_one_of
+from repertory.report.claim_quantities import (
+    AGAINST_ONE_TO_ONE,
+    ENOUGH_RUNS,
+    QUANTITIES,
+    Evidence,
+    NotYet,
+    Reference,
+    one_to_one_of,
+)
 from repertory.report.claim_tests import CHOICES, KINDS, pair_up
 from repertory.report.escaping import Marked
 from repertory.report.table import BAD, DIM, GOOD, PROSE, TEXT, Column, Row, Table, name_column, records, to_console
@@ -34,10 +44,14 @@ from repertory.sweeps.sweep import FILE_NAME, Sweep, default_folder
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"
-UNDECIDED = "not yet decidable"
-MARKS = {REPRODUCED: "✓", NOT_REPRODUCED: "✗", UNDECIDED: "?"}
+INCONCLUSIVE = "inconclusive"
+INDICATION = "indication"
+UNDECIDED = "needs runs"
+MARKS = {REPRODUCED: "✓", NOT_REPRODUCED: "✗", INCONCLUSIVE: "~", INDICATION: "·", UNDECIDED: "?"}
 """A symbol beside the word."""
-TONES = {REPRODUCED: GOOD, NOT_REPRODUCED: BAD, UNDECIDED: DIM}
+TONES = {REPRODUCED: GOOD, NOT_REPRODUCED: BAD, INCONCLUSIVE: DIM, INDICATION: DIM, UNDECIDED: DIM}
+LEANS = {True: "leaning to yes", False: "leaning to no"}
+"""What the figures would say if they were certain, where there is no verdict."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +74,8 @@ class Claim:
     def references(self) -> tuple[Reference, ...]:
         """The conditions that must have finished runs."""
         named = [*self.parameters.get("conditions", ()), *self.parameters.get("against", ())]
-        if self.parameters.get("quantity") in AGAINST_ONE_TO_ONE:
+        quantities = (self.parameters.get("quantity"), *self.parameters.get("quantities", ()))
+        if any(quantity in AGAINST_ONE_TO_ONE for quantity in quantities):
             named += [one_to_one_of(reference) for reference in named]
         return tuple(dict.fromkeys(named))
 
@@ -83,8 +98,8 @@ class Verdict:
     command: str | None = None
     """What would decide it."""
     gaps: tuple[Gap, ...] = field(default=(), repr=False)
-    certainty: str = ""
-    """Of a verdict from fewer runs than the paper's, where its printed spread tells: see `claim_certainty`."""
+    lean: str = ""
+    """Where there is no verdict, what the figures would say if they were certain."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +138,9 @@ def read_claim(name: str, content: Mapping[str, Any]) -> Claim:
         if key in test:
             test[key] = tuple(itertools.chain(*(_expand(home, pattern) for pattern in test[key])))
     runs = test.pop("runs", 2 if kind == "significance" else 1 if "conditions" in test else 0)
+    for quantity in test.get("quantities", ()):
+        if quantity not in QUANTITIES:
+            raise unknown("quantity", quantity, QUANTITIES)
     for key, valid in CHOICES.items():
         if key in test and test[key] not in valid:
             raise unknown(key, test[key], valid)
@@ -177,7 +195,7 @@ def judge(results: Sequence[Results]) -> list[Judgement]:
 
 
 def gather(results: Sequence[Results]) -> dict[str, list[Evidence]]:
-    """Sweeps that may be compared with each other, by profile, the longest first.
+    """Sweeps that may be compared with each other, by profile: those of the paper's length, if any, then the longest.
 
     Of two sweeps that differ in their seed alone the one with more finished runs counts.
     """
@@ -188,16 +206,27 @@ def gather(results: Sequence[Results]) -> dict[str, list[Evidence]]:
             groups.setdefault((sweep.profile, sweep.scale, blocks), {})[sweep.experiment] = found
     taken = frozenset(found.path for found in results)
     evidence = [Evidence(*key, folders, taken) for key, folders in groups.items()]
-    evidence.sort(key=lambda held: (held.scale, held.blocks is None, held.blocks or 0), reverse=True)
+    evidence.sort(key=lambda held: (held.is_full_length, held.scale, held.blocks or 0), reverse=True)
     by_profile = {profile: [held for held in evidence if held.profile == profile] for profile in PROFILES}
+    for profile, found_of_profile in by_profile.items():
+        if found_of_profile and not found_of_profile[0].is_full_length:
+            found_of_profile.insert(0, Evidence(profile, taken=taken))
     return {profile: held for profile, held in by_profile.items() if held}
 
 
 def judge_claim(claim: Claim, evidence: Sequence[Evidence]) -> Verdict:
-    """By the first evidence that decides; if none does, what the first that has to do with the claim lacks."""
-    concerned = [held for held in evidence if any(r.experiment in held.folders for r in claim.references)]
-    verdicts = [_judge_on(claim, held) for held in concerned or evidence[:1]]
-    return next((verdict for verdict in verdicts if verdict.state != UNDECIDED), verdicts[0])
+    """By the runs of the paper's length; if there are too few, shorter ones may give an indication."""
+    full, *shorter = evidence
+    verdict = _judge_on(claim, full)
+    if verdict.state != UNDECIDED:
+        return verdict
+    for held in shorter:
+        found = _judge_on(claim, held)
+        if found.state != UNDECIDED:
+            figures = found.figures + _length(held)
+            lean = found.lean or LEANS[found.state == REPRODUCED]
+            return Verdict(INDICATION, figures, verdict.command, verdict.gaps, lean)
+    return verdict
 
 
 def _judge_on(claim: Claim, evidence: Evidence) -> Verdict:
@@ -205,15 +234,24 @@ def _judge_on(claim: Claim, evidence: Evidence) -> Verdict:
         _check_runs(claim, evidence)
         outcome = KINDS[claim.kind](evidence, **claim.parameters)
     except NotYet as reason:
-        gaps = tuple(
-            Gap(_folder(evidence, reference.experiment), reference.condition, numbers)
-            for reference, numbers in reason.wanted.items()
-        )
-        return Verdict(UNDECIDED, str(reason) + _length(evidence), " && ".join(commands(gaps)), gaps)
+        return _asking(UNDECIDED, str(reason), evidence, reason.wanted)
     except UsageError as error:  # such as a checkpoint that is gone, or a score of 0 to measure by
-        return Verdict(UNDECIDED, str(error) + _length(evidence))
-    state = REPRODUCED if outcome.holds else NOT_REPRODUCED
-    return Verdict(state, outcome.figures + _length(evidence), certainty=outcome.certainty)
+        return Verdict(UNDECIDED, str(error))
+    if outcome.holds is None:
+        more = {r: range(count) for r, count in outcome.wanted.items() if count > len(evidence.runs(r))}
+        return _asking(INCONCLUSIVE, outcome.figures, evidence, more, LEANS[outcome.leans])
+    return Verdict(REPRODUCED if outcome.holds else NOT_REPRODUCED, outcome.figures)
+
+
+def _asking(
+    state: str, figures: str, evidence: Evidence, wanted: Mapping[Reference, Iterable[int]], lean: str = ""
+) -> Verdict:
+    """A verdict with the command for what it lacks."""
+    gaps = tuple(
+        Gap(_folder(evidence, reference.experiment), reference.condition, tuple(numbers))
+        for reference, numbers in wanted.items()
+    )
+    return Verdict(state, figures, " && ".join(commands(gaps)) or None, gaps, lean)
 
 
 def _check_runs(claim: Claim, evidence: Evidence) -> None:
@@ -226,7 +264,7 @@ def _check_runs(claim: Claim, evidence: Evidence) -> None:
             for name, group in itertools.groupby(short.items(), key=lambda entry: entry[0].experiment)
         ]
         wanted = "a finished run" if claim.runs == 1 else f"{claim.runs} finished runs"
-        certain = max(claim.runs, claim.parameters.get("enough", 0))
+        certain = max(claim.runs, claim.parameters.get("enough", ENOUGH_RUNS))
         raise NotYet(f"needs {wanted} of {' and '.join(listed)}", dict.fromkeys(short, range(certain)))
 
 
@@ -241,13 +279,11 @@ def _folder(evidence: Evidence, name: str) -> Results:
     if name in evidence.folders:
         return evidence.folders[name]
     path = default_folder(name, evidence.profile)
-    for neighbour in evidence.folders.values():
-        path = neighbour.path.parent / path.name
-    path = path.with_name(path.name + ("" if evidence.scale == 1 else f"-scale-{evidence.scale:g}"))
-    path = path.with_name(path.name + ("" if evidence.blocks is None else f"-blocks-{evidence.blocks}"))
-    while path in evidence.taken:
-        path = path.with_name(f"{path.name}-more")
-    return Results(path, (), Sweep(name, evidence.profile, evidence.scale, evidence.blocks))
+    if evidence.taken:
+        path = min(evidence.taken).parent / path.name
+    while path in evidence.taken:  # by shorter lifetimes
+        path = path.with_name(f"{path.name}-full")
+    return Results(path, (), Sweep(name, evidence.profile))
 
 
 def commands(gaps: Iterable[Gap]) -> list[str]:
@@ -278,7 +314,7 @@ def claims_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
             "id": claim.id,
             "profile": profile,
             "verdict": verdict.state,
-            "certainty": verdict.certainty,
+            "lean": verdict.lean,
             "claim": claim.claim,
             "figures": verdict.figures,
             "command": verdict.command or "",
@@ -301,17 +337,22 @@ def claims_table(judgements: Sequence[Judgement]) -> Table:
 
 
 def _verdict_text(row: Row) -> Marked:
-    certainty = f", *{row['certainty']}*" if row["certainty"] else ""
-    return Marked(f"{MARKS[row['verdict']]} {row['verdict']}{certainty}")
+    lean = f", *{row['lean']}*" if row["lean"] else ""
+    return Marked(f"{MARKS[row['verdict']]} {row['verdict']}{lean}")
+
+
+def count_text(number: int, state: str) -> str:
+    """So many claims in a state."""
+    return f"{number} {'need runs' if state == UNDECIDED and number != 1 else state}"
 
 
 def print_claims(console: Console, judgements: Sequence[Judgement]) -> None:
     """A table for each profile, a count, and the commands that would decide more."""
     for profile, group in itertools.groupby(judgements, key=lambda judgement: judgement.profile):
-        console.print(f"Profile {profile}" if profile else "By simulation, whatever the profile", style="bold")
+        console.print(f"Profile {profile}" if profile else "By computation, whatever the profile", style="bold")
         console.print(to_console(claims_table(list(group))))
     states = [judgement.verdict.state for judgement in judgements]
-    console.print(", ".join(f"{states.count(state)} {state}" for state in MARKS), style="bold")
+    console.print(", ".join(count_text(states.count(state), state) for state in MARKS), style="bold")
     missing = commands(gap for judgement in judgements for gap in judgement.verdict.gaps)
     if missing:
         console.print("\nWhat would decide more, the shortest first:")

@@ -19,10 +19,10 @@ from repertory.paths import check_new_file, check_new_folder, staged, write_whol
 from repertory.report import escaping
 from repertory.report.chart import Chart
 from repertory.report.chart_digest import shows
-from repertory.report.claims import UNDECIDED, Judgement, claims_table, judge, read_all_results
+from repertory.report.claims import UNDECIDED, Judgement, claims_table, count_text, judge, read_all_results
 from repertory.report.section import Section
 from repertory.report.sections import capacity, development, learning, scores, tasks, time
-from repertory.report.sections.claims import RULE_OF_CERTAINTY, counts
+from repertory.report.sections.claims import RULE_OF_VERDICTS, counts
 from repertory.report.sections.overview import sweeps_section
 from repertory.report.table import to_markdown
 from repertory.report.to_matplotlib import write_small
@@ -151,9 +151,9 @@ def _image(page: SweepPage, chart: Chart, figures: str) -> str:
 
 
 def _claims_parts(judgements: Sequence[Judgement], root: Path) -> Iterator[str]:
-    yield f"{RULE_OF_CERTAINTY}\n"
+    yield f"{RULE_OF_VERDICTS}\n"
     for profile in dict.fromkeys(judgement.profile for judgement in judgements):
-        yield f"### Profile `{profile}`\n" if profile else "### By simulation, whatever the profile\n"
+        yield f"### Profile `{profile}`\n" if profile else "### By computation, whatever the profile\n"
         own = [judgement for judgement in judgements if judgement.profile == profile]
         yield from _profile_parts(own, root)
 
@@ -166,7 +166,7 @@ def _profile_parts(judgements: Sequence[Judgement], root: Path) -> Iterator[str]
         yield to_markdown(claims_table(decided))
     undecided = [judgement for judgement in judgements if judgement.verdict.state == UNDECIDED]
     if undecided:
-        yield f"<details><summary>{len(undecided)} {UNDECIDED}</summary>\n"
+        yield f"<details><summary>{count_text(len(undecided), UNDECIDED)}</summary>\n"
         yield "`repertory claims` prints the commands that would decide them.\n"
         yield "".join(f"- {escaping.to_markdown(j.claim.claim)} *{_lacks(j, root)}*\n" for j in undecided)
         yield "</details>\n"

@@ -33,7 +33,7 @@ from repertory.settings import Settings
 
 RUN_FORMAT = 2
 BLOCKS_FORMAT = 2
-SINCE: dict[str, Any] = {"task": None, "agent": {"name": "library"}, "hidden_tasks": False}
+SINCE: dict[str, Any] = {"task": None, "agent": {"name": "library"}, "hidden_tasks": False, "sequence": "seed"}
 """Settings that older runs did not record, and their value then."""
 METADATA_KEY = b"repertory"
 INTEGER_COLUMNS = ("block", "task", "steps", "episodes")
@@ -80,6 +80,7 @@ class _Shape:
     task_names: list[str]
     task: int | list[int] | None
     hidden_tasks: bool
+    sequence: str
 
     def __post_init__(self) -> None:
         for name, smallest in {"policies": 1, "blocks": 1, "block_steps": 1, "seed": 0, "run": 0}.items():

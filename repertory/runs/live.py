@@ -35,6 +35,7 @@ def live(
     task: int | Sequence[int] | None = None,
     agent: MakeAgent | str = "library",
     hidden_tasks: bool = False,
+    sequence: str = "seed",
     out: str | Path | None = None,
     monitors: Sequence[Monitor] = (),
 ) -> Record:
@@ -47,8 +48,8 @@ def live(
     selector by default, or any callable that takes an `AgentSetup` and returns an agent. With `hidden_tasks`, neither
     agent nor policies are told which task it is. `blocks` and `block_steps` are the paper's if not given (675
     blocks of 60,000 steps for domains that are not in the paper). With `task`, all blocks present that one task,
-    or one of those. With `out`, the run is saved in that folder; a run that was interrupted there is resumed, and the
-    record of a finished one is returned.
+    or one of those. `sequence="authors"` has the tasks of the authors' own Cartpole runs. With `out`, the run is saved
+    in that folder; a run that was interrupted there is resumed, and the record of a finished one is returned.
     """
     spec = run_spec(
         domain,
@@ -63,6 +64,7 @@ def live(
         task=task,
         agent=agent,
         hidden_tasks=hidden_tasks,
+        sequence=sequence,
     )
     return live_spec(spec, out, monitors)
 

@@ -21,7 +21,7 @@ from repertory.agents.library import PolicyLibrary
 from repertory.agents.protocol import AgentSetup, MakeAgent
 from repertory.core.lifetime import Lifetime
 from repertory.core.seeds import generator, policy_seed
-from repertory.core.sequence import task_sequence
+from repertory.core.sequence import SEQUENCES, authors_sequence, task_sequence
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError, shown, unknown
 from repertory.learners.protocol import Learner, MakeLearner
@@ -32,7 +32,7 @@ from repertory.settings import LARGEST_INTEGER, Settings
 
 COMPONENTS = ("domain", "learner", "selector", "agent")
 NUMBERS = ("policies", "blocks", "block_steps", "run", "seed")
-RUN_KEYS = (*COMPONENTS, *NUMBERS, "profile", "task", "hidden_tasks")
+RUN_KEYS = (*COMPONENTS, *NUMBERS, "profile", "task", "hidden_tasks", "sequence")
 """The fields of a spec."""
 MOST = 10**9
 """Policies, or blocks: more would not fit into any memory."""
@@ -64,6 +64,8 @@ class RunSpec:
     """What chooses the policies; by default the library with a selector."""
     hidden_tasks: bool = False
     """Whether neither agent nor policies are told which task it is."""
+    sequence: str = "seed"
+    """Where the task sequence comes from: see `repertory.core.sequence`."""
 
     def __post_init__(self) -> None:
         for name in NUMBERS:
@@ -75,6 +77,8 @@ class RunSpec:
         object.__setattr__(self, "profile", check_profile(self.profile))
         if not isinstance(self.hidden_tasks, bool):
             raise UsageError(f"hidden_tasks is {shown(self.hidden_tasks)}; valid: true or false")
+        if self.sequence not in SEQUENCES:
+            raise unknown("sequence", self.sequence, SEQUENCES)
         # A selector that does not fit the library refuses here, before anything is written.
         self.selector(self._known_tasks or 1, self.policies, self._assign_rng())
 
@@ -123,9 +127,14 @@ class RunSpec:
 
     def _sequence(self) -> NDArray[np.int64]:
         if self.task is None:
-            return task_sequence(self.seed, self.run, self.blocks, self.domain.n_tasks)
+            return self._draws(self.domain.n_tasks)
         tasks = np.array(self.task if isinstance(self.task, tuple) else [self.task], np.int64)
-        return tasks[task_sequence(self.seed, self.run, self.blocks, len(tasks))]
+        return tasks[self._draws(len(tasks))]
+
+    def _draws(self, n_tasks: int) -> NDArray[np.int64]:
+        if self.sequence == "authors":
+            return authors_sequence(self.run, self.blocks, n_tasks)
+        return task_sequence(self.seed, self.run, self.blocks, n_tasks)
 
     # --------------------------------------------------------------------------------------------- as a record
 
@@ -150,6 +159,7 @@ class RunSpec:
             "profile": self.profile,
             "task": list(self.task) if isinstance(self.task, tuple) else self.task,
             "hidden_tasks": self.hidden_tasks,
+            "sequence": self.sequence,
             "score": self.domain.score,
             "task_names": list(self.domain.task_names),
         }
@@ -205,6 +215,7 @@ def run_spec(
     task: int | Sequence[int] | None = None,
     agent: MakeAgent | str = "library",
     hidden_tasks: bool = False,
+    sequence: str = "seed",
 ) -> RunSpec:
     """Names to objects, defaults to values."""
     domain = _built("domain", domain, profile, "")
@@ -226,6 +237,7 @@ def run_spec(
         profile=profile,
         task=tuple(map(_plain_integer, task)) if isinstance(task, (list, tuple, range)) else _plain_integer(task),
         hidden_tasks=hidden_tasks,
+        sequence=sequence,
     )
 
 

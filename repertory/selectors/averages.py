@@ -46,8 +46,9 @@ class UCB1Tuned(Settings):
     optimal_return: float = setting(200.0, "Returns are divided by this before their variance is taken.", above=0)
     statistics: str = setting(
         "per pair",
-        "Whose uses and variance bound the average: of policy and task, or of the policy on all tasks.",
-        choices=("per pair", "per policy"),
+        "What a bound is made of: the average, uses and variance of policy and task; or the mean, uses and variance of "
+        "the policy's samples on all tasks, as of the last use of policy and task.",
+        choices=("per pair", "policy mean"),
     )
     sample: str = setting(
         "return",
@@ -55,7 +56,7 @@ class UCB1Tuned(Settings):
         choices=("return", "average"),
     )
     initial_value: float | None = setting(
-        None, "The average of a pair before its first use; none: an untried pair comes first."
+        None, "Of a pair before its first use: its average, or its bound with 'policy mean'; none: it comes first."
     )
 
     def validate(self) -> None:
@@ -65,8 +66,13 @@ class UCB1Tuned(Settings):
                 "the best possible return of an episode, such as 200"
             )
 
-    def __call__(self, n_tasks: int, n_policies: int, rng: np.random.Generator) -> UCB1TunedSelector:
-        return UCB1TunedSelector(self, n_tasks, n_policies)
+    def __call__(self, n_tasks: int, n_policies: int, rng: np.random.Generator) -> UCB1TunedSelector | PolicyMeanUCB:
+        rule = UCB1TunedSelector if self.statistics == "per pair" else PolicyMeanUCB
+        return rule(self, n_tasks, n_policies)
+
+    def scaled_sample(self, total_reward: float, average: float) -> float:
+        """What a use adds to the statistics."""
+        return total_reward / self.optimal_return if self.sample == "return" else average / self.optimal_average
 
 
 class LifetimeAverages:
@@ -129,11 +135,9 @@ class UCB1TunedSelector:
         self._settings = settings
         untried = 0.0 if settings.initial_value is None else settings.initial_value * settings.optimal_average
         self._averages = LifetimeAverages(settings.average, n_tasks, n_policies, untried)
-        # One row of statistics per task, or one row for all of them.
-        rows = n_tasks if settings.statistics == "per pair" else 1
-        self._uses = np.zeros((rows, n_policies))
-        self._sums = np.zeros((rows, n_policies))
-        self._squares = np.zeros((rows, n_policies))
+        self._uses = np.zeros((n_tasks, n_policies))
+        self._sums = np.zeros((n_tasks, n_policies))
+        self._squares = np.zeros((n_tasks, n_policies))
 
     def select(self, task: int, rng: np.random.Generator) -> int:
         return argmax_random_tie(self.bounds(task), rng)
@@ -141,16 +145,12 @@ class UCB1TunedSelector:
     def bounds(self, task: int) -> NDArray[np.float64]:
         """The upper confidence bound of each policy on a task."""
         settings = self._settings
-        row = self._row(task)
-        uses = self._uses[row]
-        total = uses.sum()
-        if settings.statistics == "per policy":
-            total += 1
+        uses = self._uses[task]
         average = self._averages.values[task] / settings.optimal_average
         tried = uses > 0
         n_i = np.where(tried, uses, 1.0)
-        variance = np.maximum(self._squares[row] / n_i - (self._sums[row] / n_i) ** 2, 0.0)
-        log_n = math.log(max(total, 1.0))
+        variance = np.maximum(self._squares[task] / n_i - (self._sums[task] / n_i) ** 2, 0.0)
+        log_n = math.log(max(uses.sum(), 1.0))
         width: NDArray[np.float64] = np.sqrt(log_n / n_i * np.minimum(0.25, variance + np.sqrt(2 * log_n / n_i)))
         if settings.initial_value is None:
             return np.where(tried, average + width, math.inf)
@@ -158,22 +158,60 @@ class UCB1TunedSelector:
         return bounds
 
     def update(self, task: int, policy: int, total_reward: float, steps: int) -> None:
-        settings = self._settings
         average = self._averages.update(task, policy, total_reward, steps)
-        if settings.sample == "return":
-            sample = total_reward / settings.optimal_return
-        else:
-            sample = average / settings.optimal_average
-        row = self._row(task)
-        self._uses[row, policy] += 1
-        self._sums[row, policy] += sample
-        self._squares[row, policy] += sample * sample
-
-    def _row(self, task: int) -> int:
-        return task if self._settings.statistics == "per pair" else 0
+        sample = self._settings.scaled_sample(total_reward, average)
+        self._uses[task, policy] += 1
+        self._sums[task, policy] += sample
+        self._squares[task, policy] += sample * sample
 
     def _arrays(self) -> State:
         statistics = {"uses": self._uses, "sums": self._sums, "squares": self._squares}
+        return {**self._averages.arrays(), **statistics}
+
+    def state_dict(self) -> State:
+        return copies(self._arrays())
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        fill(self._arrays(), state)
+
+
+class PolicyMeanUCB:
+    """UCB1-Tuned as the paper's released code has it: the bound of a policy, whatever the task, kept by task.
+
+    A use pushes a sample to the policy's statistics. The bound of policy and task is then the mean of all samples of
+    the policy, with the width of UCB1-Tuned, and stays so until their next use.
+    """
+
+    def __init__(self, settings: UCB1Tuned, n_tasks: int, n_policies: int) -> None:
+        self._settings = settings
+        self._averages = LifetimeAverages(settings.average, n_tasks, n_policies, untried=0.0)
+        untried = math.inf if settings.initial_value is None else settings.initial_value
+        self._bounds = np.full((n_tasks, n_policies), untried)
+        self._uses, self._means, self._deviations = np.zeros((3, n_policies))
+
+    def select(self, task: int, rng: np.random.Generator) -> int:
+        return argmax_random_tie(self._bounds[task], rng)
+
+    def bounds(self, task: int) -> NDArray[np.float64]:
+        """The upper confidence bound of each policy on a task."""
+        bounds: NDArray[np.float64] = self._bounds[task].copy()
+        return bounds
+
+    def update(self, task: int, policy: int, total_reward: float, steps: int) -> None:
+        average = self._averages.update(task, policy, total_reward, steps)
+        sample = self._settings.scaled_sample(total_reward, average)
+        n_i = self._uses[policy] = self._uses[policy] + 1
+        before = self._means[policy]
+        mean = self._means[policy] = before + (sample - before) / n_i
+        self._deviations[policy] += (sample - before) * (sample - mean)
+        # Their variance of a single sample, which is none, is its square.
+        variance = self._deviations[policy] / (n_i - 1) if n_i > 1 else mean**2
+        log_n = math.log(self._uses.sum())
+        width = math.sqrt(log_n / n_i * min(0.25, variance + math.sqrt(2 * log_n / n_i)))
+        self._bounds[task, policy] = mean + width
+
+    def _arrays(self) -> State:
+        statistics = {"uses": self._uses, "means": self._means, "deviations": self._deviations, "bounds": self._bounds}
         return {**self._averages.arrays(), **statistics}
 
     def state_dict(self) -> State:

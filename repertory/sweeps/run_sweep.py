@@ -32,6 +32,7 @@ def sweep(
     blocks: int | None = None,
     profile: str = "text",
     seed: int = 0,
+    sequence: str = "seed",
     out: str | Path | None = None,
     engine: str | Engine = "local",
     workers: int | None = None,
@@ -42,7 +43,7 @@ def sweep(
     `[0, 1]`, `conditions` names or patterns; all if not given. `engine` is `"local"`, `"ray"`, the name of one that a
     package brings, or an object. Runs that did not finish raise RunStopped, after all others have.
     """
-    chosen = Sweep.of(source, profile=profile, scale=scale, blocks=blocks, seed=seed)
+    chosen = Sweep.of(source, profile=profile, scale=scale, blocks=blocks, seed=seed, sequence=sequence)
     path, jobs = prepare(chosen, runs, conditions, out)
     running = make_engine(engine, workers) if isinstance(engine, str) else engine
     claim(path, chosen)

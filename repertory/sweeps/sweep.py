@@ -18,6 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol
 
+from repertory.core.sequence import SEQUENCES
 from repertory.errors import UsageError, shown, unknown
 from repertory.machine import usable_cores
 from repertory.number_ranges import parse_numbers
@@ -58,10 +59,14 @@ class Sweep:
     seed: int = 0
     definition: dict[str, Any] | None = None
     """What the experiment is, if it is not the paper's: the content of its file."""
+    sequence: str = "seed"
+    """Where task sequences come from: see `repertory.core.sequence`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "profile", check_profile(self.profile))
         self.data  # noqa: B018  what is wrong with the experiment is told here
+        if self.sequence not in SEQUENCES:
+            raise unknown("--sequence", self.sequence, SEQUENCES)
         if not 0 < self.scale <= LARGEST_SCALE:
             raise UsageError(f"--scale is {self.scale}; valid: a number above 0, at most {LARGEST_SCALE:g}")
         if not 0 <= self.seed <= LARGEST_INTEGER:
@@ -102,6 +107,7 @@ class Sweep:
             "block_steps": self.block_steps,
             "run": run,
             "seed": self.seed,
+            "sequence": self.sequence,
             "profile": f"{self.profile},{condition.profile}" if condition.profile else self.profile,
             "task": run % condition.runs if condition.task == TASK_OF_THE_RUN else condition.task,
         }

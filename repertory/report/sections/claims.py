@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from repertory.report.claim_certainty import CLEAR, WITHIN_SPREAD
-from repertory.report.claims import MARKS, Judgement, all_claims, claims_table, gather, judge_claim
+from repertory.report.claim_quantities import ENOUGH_RUNS
+from repertory.report.claims import LEANS, MARKS, Judgement, all_claims, claims_table, count_text, gather, judge_claim
 from repertory.report.escaping import Marked
 from repertory.report.section import Section
 from repertory.sweeps.results import Results
 
-RULE_OF_CERTAINTY = Marked(
-    "With fewer runs than the paper's, a verdict on mean scores is *clear* if they lie beyond the claim's bounds by "
-    "more than two standard errors at the published standard deviation, else *within the published spread*: more runs "
-    "may turn it. Where nothing is added, the paper prints no spread to judge by. Bounds and their reasons are in "
+RULE_OF_VERDICTS = Marked(
+    "A claim is *reproduced* or *not reproduced* only if its bounds lie outside the 95% interval of what the runs come "
+    "to, which stands in brackets with the number of runs that entered; else it is *inconclusive*, and more runs may "
+    "tell. Intervals are by bootstrap over runs, paired where runs met the same tasks; those of mean scores of fewer "
+    f"than {ENOUGH_RUNS} runs of the profile `released` are by the standard deviation that the paper prints. Lifetimes "
+    "shorter than the paper's give an *indication*, never a verdict. Bounds and their reasons are in "
     "`repertory/paper/claims.toml`."
 )
 
@@ -32,13 +34,13 @@ def section(results: Results) -> Section | None:
     if not own:
         return None
     counted = ", ".join(counts(own)) + "."
-    return Section("claims", "The paper's claims", RULE_OF_CERTAINTY, [counted], [claims_table(own)])
+    return Section("claims", "The paper's claims", RULE_OF_VERDICTS, [counted], [claims_table(own)])
 
 
 def counts(judgements: Sequence[Judgement]) -> Iterator[str]:
-    """How many claims there are in each state, and how certain the verdicts are."""
+    """How many claims there are in each state, and what indications point to."""
     for state in MARKS:
-        own = [judgement.verdict.certainty for judgement in judgements if judgement.verdict.state == state]
-        told = [f"{own.count(kind)} {kind}" for kind in (CLEAR, WITHIN_SPREAD) if kind in own]
+        own = [judgement.verdict.lean for judgement in judgements if judgement.verdict.state == state]
+        told = [f"{own.count(lean)} {lean}" for lean in LEANS.values() if lean in own]
         if own:
-            yield f"{len(own)} {state}" + (f" ({', '.join(told)})" if told else "")
+            yield count_text(len(own), state) + (f" ({', '.join(told)})" if told else "")

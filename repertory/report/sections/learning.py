@@ -30,7 +30,7 @@ def section(results: Results) -> Section | None:
     ratios, notes = learning_ratios(parts)
     if not ratios and not notes:
         return None
-    intro = "Against a policy of its own for every task, in units of the random policy's score."
+    intro = "Against a policy of its own for every task, in units of the random policy's score. Errors are over runs."
     charts = [_chart(parts, ratios, kind) for kind in CAPTIONS] if ratios else []
     tables = [_table(ratios, kind) for kind in CAPTIONS] if ratios else []
     return Section("learning", "Forgetting and transfer", intro, notes[:SHOWN_NOTES], charts=charts, file_tables=tables)
@@ -50,7 +50,14 @@ def learning_ratios(parts: list[Part]) -> tuple[dict[str, dict[str, pd.DataFrame
 
 def _table(ratios: Ratios, kind: str) -> Table:
     rows = [{"condition": name, **row} for name, tables in ratios.items() for row in records(tables[kind])]
-    columns = [name_column("condition"), name_column("bin"), column("mean"), column("error"), column("count")]
+    columns = [
+        name_column("condition"),
+        name_column("bin"),
+        column("mean"),
+        column("error"),
+        column("runs"),
+        column("count"),
+    ]
     return Table(kind, columns, rows)
 
 
@@ -81,7 +88,10 @@ def _panel(learner: str, firsts: Mapping[str, Run], ratios: Ratios, kind: str, y
         table = ratios[name][kind]
         bins = list(table["bin"])
         places = np.arange(len(bins)) + (index - (len(firsts) - 1) / 2) * 0.04
-        hover = [f"{name}, {row['bin']} blocks: {number(row['mean'], 3)}, n = {row['count']}" for row in records(table)]
+        hover = [
+            f"{name}, {row['bin']} blocks: {number(row['mean'], 3)}, {row['count']} of {row['runs']} runs"
+            for row in records(table)
+        ]
         style |= {"error": table["error"].to_numpy(float), "hover": hover}
         marks.append(Series(name, places, table["mean"].to_numpy(float), kind=BOTH, width=1.5, size=4, **style))
     return Panel(marks, Axis(AXES[kind], bins), Axis(y_title), learner.upper())
