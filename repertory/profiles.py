@@ -90,8 +90,25 @@ RELEASED_ON: dict[str, dict[str, dict[str, Any]]] = {
 }
 """Per domain, what `released` has different there."""
 
-SOUND: dict[str, dict[str, Any]] = {}
-"""Per settings class, in what `sound` differs from `text`: chosen by `repertory reproduce sound-search`."""
+SOUND: dict[str, dict[str, Any]] = {
+    "repertory.learners.dqn.DQN": {
+        # Values that cannot pass what is possible, and a network that need not grow to hold them.
+        "target_bound": "rewards",
+        "normalize_returns": True,
+        "double_q": True,
+        # What the network outputs is 1 at most, so its steps are as much smaller.
+        "learning_rate": 0.01,
+        "exploration_rate": 0.1,
+        # A policy that plays well no longer sees failures: it must remember them.
+        "memory": "distribution-matching",
+        "protected": 50_000,
+    },
+    "repertory.learners.ppo.PPO": {
+        # A bonus for entropy keeps a policy that has nothing left to find away from what it has found.
+        "ent_coef": 0.0,
+    },
+}
+"""Per settings class, in what `sound` differs from `text`; `sound-search` is how it was chosen."""
 
 CHANGES = {"text": {}, "released": RELEASED, "sound": SOUND}
 

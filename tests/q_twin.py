@@ -16,7 +16,9 @@ OPTIONS = [
     {"target_bound": 2.5},
     {"target_bound": "rewards", "gamma": 0.3},
     {"loss": "huber", "huber_delta": 0.4},
+    {"normalize_returns": True, "gamma": 0.3},
     EVERYTHING,
+    {"double_q": True, "normalize_returns": True, "loss": "huber", "huber_delta": 0.05, "gamma": 0.3},
 ]
 ADAM = {"optimizer": "adam", "learning_rate": 0.003, "max_grad_value": 0.01}
 
@@ -33,18 +35,24 @@ class Batch(NamedTuple):
     goes_on: list[bool]
 
 
+def value_of_one(settings: repertory.DQN, seen_rewards: list[float]) -> float:
+    """What an output of 1 stands for."""
+    return max(map(abs, seen_rewards)) / (1 - settings.gamma) if settings.normalize_returns else 1.0
+
+
 def targets(settings: repertory.DQN, batch: Batch, seen_rewards: list[float]) -> list[float]:
-    found = []
+    """Of the outputs."""
+    found, one = [], value_of_one(settings, seen_rewards)
     for i, reward in enumerate(batch.rewards):
         judge = batch.next_q if settings.double_q else batch.next_target_q
-        following = float(batch.next_target_q[i, int(judge[i].argmax())])
+        following = one * float(batch.next_target_q[i, int(judge[i].argmax())])
         target = reward + (settings.gamma * following if batch.goes_on[i] else 0.0)
         if settings.target_bound == "rewards":
             low, high = min(0.0, *seen_rewards), max(0.0, *seen_rewards)
             target = float(np.clip(target, low / (1 - settings.gamma), high / (1 - settings.gamma)))
         elif settings.target_bound is not None:
             target = float(np.clip(target, -settings.target_bound, settings.target_bound))
-        found.append(target)
+        found.append(target / one)
     return found
 
 
@@ -59,7 +67,7 @@ def loss(settings: repertory.DQN, batch: Batch, seen_rewards: list[float]) -> to
 def assert_option_matters(settings: repertory.DQN, batch: Batch, seen_rewards: list[float]) -> None:
     """Each option that is set changes the loss on this batch."""
     default = type(settings)()
-    for name in ("double_q", "target_bound", "loss"):
+    for name in ("double_q", "target_bound", "loss", "normalize_returns"):
         if getattr(settings, name) != getattr(default, name):
             without = settings.replace(**{name: getattr(default, name)})
             assert not torch.isclose(loss(settings, batch, seen_rewards), loss(without, batch, seen_rewards)), name

@@ -105,6 +105,19 @@ def test_a_soft_copy_moves_the_target_a_part_of_the_way() -> None:
     np.testing.assert_allclose(after["target_weights"], expected, rtol=1e-5, atol=1e-7)
 
 
+def test_normalised_returns_are_told_in_units_of_reward() -> None:
+    """One state for ever, with a reward of 4 and a discount of 0.9: it is worth 40, for which the network outputs 1."""
+    settings = {"gamma": 0.9, "learning_starts": 20, "train_freq": 1, "target_update_interval": 20, **ADAM}
+    learner = repertory.DQN(normalize_returns=True, **settings | {"max_grad_value": 10.0})(*SPACES, seed=1)
+    state = np.array([0.5, -0.5, 0.25, 0.0], np.float32)
+    for _ in range(3000):
+        learner.begin_episode()
+        learner.observe(state, learner.act(state), 4.0, state, False, True)
+    assert learner.q_values(state[None]).max() == pytest.approx(40.0, rel=0.05)
+    assert learner.health()["q_bound"] == pytest.approx(40.0)
+    assert np.linalg.norm(learner.policy["weights"]) < 12.0
+
+
 def test_the_range_of_rewards_seen_has_0_in_it() -> None:
     for rewards, low, high in (([], 0, 0), ([1, 1], 0, 1), ([-3, -1], -3, 0), ([-2, 5, 1], -2, 5)):
         learner = repertory.DQN()(*SPACES, seed=1)

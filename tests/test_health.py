@@ -81,9 +81,10 @@ def drawn_by_health(learner) -> list[int]:
 
 def check_q_health(learner, batch: q_twin.Batch, layers: list[np.ndarray], parameters, seen: list[float]) -> None:
     settings, health = learner.settings, learner.health()
-    q = batch.q.detach().numpy()
     q_twin.loss(settings, batch, seen).backward()
-    errors = q[np.arange(len(q)), batch.actions] - q_twin.targets(settings, batch, seen)
+    one, outputs = q_twin.value_of_one(settings, seen), batch.q.detach().numpy()
+    errors = one * (outputs[np.arange(len(outputs)), batch.actions] - q_twin.targets(settings, batch, seen))
+    q = one * outputs
     assert set(health) == set(OF_Q_LEARNING)
     assert health["q_largest"] == pytest.approx(np.abs(q).max(), rel=1e-5)
     assert health["q_mean"] == pytest.approx(np.abs(q).mean(), rel=1e-5)
@@ -97,7 +98,7 @@ def check_q_health(learner, batch: q_twin.Batch, layers: list[np.ndarray], param
 
 
 @needs_torch
-@pytest.mark.parametrize("options", [{}, q_twin.EVERYTHING], ids=str)
+@pytest.mark.parametrize("options", [{}, q_twin.EVERYTHING, {"normalize_returns": True}], ids=str)
 def test_dqn(options: dict, rng: np.random.Generator) -> None:
     learner = repertory.DQN(**SMALL, **WIDE, **options)(*BOX, seed=1)
     play(learner, [40, 25, 60, 3, 80], rng)

@@ -32,6 +32,17 @@ def return_limits(policy: Any) -> tuple[np.float32, np.float32]:
     return policy.reward_low * horizon, policy.reward_high * horizon
 
 
+@inlined
+def return_unit(policy: Any) -> np.float32:
+    """What a network outputs for a return of 1: 1, unless it learns returns as shares of the largest there can be."""
+    unit = np.float32(1.0)
+    if policy.normalize_returns:
+        low, high = return_limits(policy)
+        if max(-low, high) > np.float32(0.0):
+            unit /= max(-low, high)
+    return unit
+
+
 def largest_return(policy: Any, gamma: float) -> float:
     """The largest size of a return that the rewards seen allow; infinite without a discount."""
     largest = max(-float(policy["reward_low"]), float(policy["reward_high"]))

@@ -69,6 +69,11 @@ class DQN(Settings):
         above=0,
         choices=("rewards",),
     )
+    normalize_returns: bool = setting(
+        False,
+        "Whether the network learns returns as shares of the largest that the rewards seen so far and gamma allow, and "
+        "need not grow its weights to their size.",
+    )
     double_q: bool = setting(
         False, "Whether the target takes the value of the action that the network itself, not its target, finds best."
     )
@@ -119,8 +124,11 @@ class DQN(Settings):
             raise UsageError(f"{name}.protected is {self.protected}; valid: 0, unless memory='distribution-matching'")
         if self.protected >= self.buffer_size:
             raise UsageError(f"{name}.protected is {self.protected}; valid: below buffer_size, {self.buffer_size}")
-        if self.target_bound == "rewards" and np.float32(self.gamma) == 1.0:
+        endless = np.float32(self.gamma) == 1.0
+        if self.target_bound == "rewards" and endless:
             raise UsageError(f"{name}.target_bound is 'rewards'; valid with gamma=1, which bounds nothing: a number")
+        if self.normalize_returns and endless:
+            raise UsageError(f"{name}.normalize_returns is True; valid with gamma=1, which bounds no return: False")
         if len(self.net_arch) != 2:
             raise UsageError(f"{name}.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)")
 
@@ -255,7 +263,13 @@ class DQNLearner(ReplayingPolicy):
         batch = new_activations(self.shape, len(observations))
         batch.inputs[:] = self.checked_rows(observations)
         forward(self.policy["weights"], self.shape, batch, len(observations))
-        return batch.outputs
+        return batch.outputs * self._value_of_one
+
+    @property
+    def _value_of_one(self) -> np.float32:
+        """What an output of 1 stands for."""
+        largest = largest_return(self.policy, self.settings.gamma) if self.settings.normalize_returns else 1.0
+        return np.float32(largest or 1.0)
 
     def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
         q = self.q_values(observations)
@@ -281,7 +295,8 @@ class DQNLearner(ReplayingPolicy):
             draw_batch(arrays.replay, cursor, stream, scratch["drawn"])
             outputs, layers = self._replay_drawn(arrays)
             errors = outputs[np.arange(len(outputs)), scratch["taken"]] - scratch["targets"]
-            minibatches.append(Minibatch(outputs.copy(), errors, layers, scratch["gradient"].copy()))
+            one = self._value_of_one
+            minibatches.append(Minibatch(outputs * one, errors * one, layers, scratch["gradient"].copy()))
         return minibatches
 
     def _replay_drawn(self, arrays: Arrays) -> tuple[Matrix, tuple[Matrix, ...]]:

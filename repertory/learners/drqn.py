@@ -245,7 +245,7 @@ class DRQNLearner(DQNLearner):
 
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action after each window of observations: (windows, steps, features)."""
-        return window_outputs(self.policy["weights"], self.shape, observations)
+        return window_outputs(self.policy["weights"], self.shape, observations) * self._value_of_one
 
     def _replay_drawn(self, arrays: Arrays) -> tuple[Matrix, tuple[Matrix, ...]]:
         compute_gradient(arrays)

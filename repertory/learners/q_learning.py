@@ -23,7 +23,7 @@ from repertory.kernels.replay_slots import (
     action_at,
     ending_at,
 )
-from repertory.kernels.reward_range import REWARD_RANGE, note_reward, return_limits
+from repertory.kernels.reward_range import REWARD_RANGE, note_reward, return_limits, return_unit
 
 
 class Arrays(NamedTuple):
@@ -58,7 +58,7 @@ def policy_fields(weights: int) -> list[Field]:
         *((name, np.float32, ()) for name in (*real, *adam, "tau", "target_limit", "huber_delta")),
         *REWARD_RANGE,
         *((name, np.float64, ()) for name in ("exploration_rate", "loss_total")),
-        *((name, np.bool_, ()) for name in choices),
+        *((name, np.bool_, ()) for name in (*choices, "normalize_returns")),
     ]
 
 
@@ -147,9 +147,10 @@ def temporal_differences(dqn: Any, q_t: Matrix, target_q_t1: Matrix, gradient: M
     """
     policy, scratch, replay = dqn.policy[0], dqn.scratch[0], dqn.replay
     rows, taken, targets = policy.batch_size, dqn.scratch[0].taken, dqn.scratch[0].targets
+    unit = return_unit(policy)
     for i in range(rows):
         slot = scratch.drawn[i]
-        target_t = np.float32(replay.slots[slot].reward)
+        target_t = np.float32(replay.slots[slot].reward) * unit
         if ending_at(replay, slot) != TERMINATED:
             target_t += policy.gamma * target_q_t1[i, scratch.best_next[i]]
         targets[i] = target_t
@@ -158,7 +159,7 @@ def temporal_differences(dqn: Any, q_t: Matrix, target_q_t1: Matrix, gradient: M
         low, high = -policy.target_limit, policy.target_limit
         if policy.bound_from_rewards:
             low, high = return_limits(policy)
-        clip_all(targets, rows, low, high)
+        clip_all(targets, rows, low * unit, high * unit)
     if policy.uses_huber:
         policy.loss_total = huber_loss(q_t, taken, targets, rows, policy.huber_delta, gradient, policy.loss_total)
     else:
