@@ -6,17 +6,24 @@ from repertory import DQN, domain
 from repertory.benchmarks.flops import flops_of_dqn_step
 from repertory.benchmarks.measure import Contender, build, contender_package, torch_on_one_thread, training
 from repertory.benchmarks.stable_baselines import learning
+from repertory.profiles import with_profile
 
 TASK = 13
 SETTINGS = DQN(learning_starts=1_000)
+SOUND = with_profile(DQN, "sound").replace(learning_starts=1_000)
+"""Of these, Stable-Baselines3 has neither double Q-learning nor bounds, normalised returns or a matching memory."""
 REPERTORY_STEPS = 200_000
 SB3_STEPS = 3_000
 
 
-def repertory_dqn() -> Contender:
+def repertory_dqn(settings: DQN = SETTINGS) -> Contender:
     return training(
-        "cartpole27", TASK, build("cartpole27", SETTINGS), REPERTORY_STEPS, warm_up=5 * SETTINGS.learning_starts
+        "cartpole27", TASK, build("cartpole27", settings), REPERTORY_STEPS, warm_up=5 * settings.learning_starts
     )
+
+
+def sound_dqn() -> Contender:
+    return repertory_dqn(SOUND)
 
 
 def repertory_dqn_in_flops() -> Contender:
@@ -25,27 +32,31 @@ def repertory_dqn_in_flops() -> Contender:
     return lambda: live() * flops_of_step
 
 
-def sb3_dqn() -> Contender:
+def sb3_dqn(settings: DQN = SETTINGS) -> Contender:
     torch, stable_baselines3 = torch_on_one_thread(), contender_package("stable_baselines3")
     model = stable_baselines3.DQN(
         "MlpPolicy",
         domain("cartpole27").env(TASK),
-        learning_rate=SETTINGS.learning_rate,
-        buffer_size=SETTINGS.buffer_size,
-        learning_starts=SETTINGS.learning_starts,
-        batch_size=SETTINGS.batch_size,
-        train_freq=SETTINGS.train_freq,
-        target_update_interval=SETTINGS.target_update_interval,
-        gamma=SETTINGS.gamma,
-        exploration_initial_eps=SETTINGS.exploration_rate,
-        exploration_final_eps=SETTINGS.exploration_rate,
+        learning_rate=settings.learning_rate,
+        buffer_size=settings.buffer_size,
+        learning_starts=settings.learning_starts,
+        batch_size=settings.batch_size,
+        train_freq=settings.train_freq,
+        target_update_interval=settings.target_update_interval,
+        gamma=settings.gamma,
+        exploration_initial_eps=settings.exploration_rate,
+        exploration_final_eps=settings.exploration_rate,
         policy_kwargs={
-            "net_arch": list(SETTINGS.net_arch),
+            "net_arch": list(settings.net_arch),
             "optimizer_class": torch.optim.Adadelta,
-            "optimizer_kwargs": {"rho": SETTINGS.rho, "eps": SETTINGS.optimizer_eps},
+            "optimizer_kwargs": {"rho": settings.rho, "eps": settings.optimizer_eps},
         },
         device="cpu",
         seed=0,
     )
-    model.learn(2 * SETTINGS.learning_starts)
+    model.learn(2 * settings.learning_starts)
     return learning(model, SB3_STEPS)
+
+
+def sb3_sound_dqn() -> Contender:
+    return sb3_dqn(SOUND)

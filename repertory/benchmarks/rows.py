@@ -37,6 +37,12 @@ ROWS = (
         speed_against(cartpole_dqn.repertory_dqn, SB3, cartpole_dqn.sb3_dqn),
     ),
     Row(
+        "Cartpole DQN, sound / Stable-Baselines3",
+        "x",
+        at_least(100),
+        speed_against(cartpole_dqn.sound_dqn, SB3, cartpole_dqn.sb3_sound_dqn),
+    ),
+    Row(
         "Cartpole DQN / plain C",
         "x",
         at_least(1.0),
