@@ -166,6 +166,8 @@ def print_scores(console: Console, results: Results) -> None:
             row.append(published_text(getattr(paper, which, None)))
         table.add_row(*row)
     console.print(table)
+    for run in (run for runs in results.by_condition.values() for run in runs if run.divergence is not None):
+        console.print(f"{run.condition} run {run.number} {run.divergence}", soft_wrap=True)
     if sentence := time_sentence(results):
         console.print(sentence, soft_wrap=True)
     print_problems(console, results)

@@ -237,10 +237,18 @@ def _judge_on(claim: Claim, evidence: Evidence) -> Verdict:
         return _asking(UNDECIDED, str(reason), evidence, reason.wanted)
     except UsageError as error:  # such as a checkpoint that is gone, or a score of 0 to measure by
         return Verdict(UNDECIDED, str(error))
+    figures = outcome.figures + _divergence(claim, evidence)
     if outcome.holds is None:
         more = {r: range(count) for r, count in outcome.wanted.items() if count > len(evidence.runs(r))}
-        return _asking(INCONCLUSIVE, outcome.figures, evidence, more, LEANS[outcome.leans])
-    return Verdict(REPRODUCED if outcome.holds else NOT_REPRODUCED, outcome.figures)
+        return _asking(INCONCLUSIVE, figures, evidence, more, LEANS[outcome.leans])
+    return Verdict(REPRODUCED if outcome.holds else NOT_REPRODUCED, figures)
+
+
+def _divergence(claim: Claim, evidence: Evidence) -> str:
+    """Said where values of a learner passed what is possible: then a claim may be about that."""
+    counts = {r.condition: sum(run.divergence is not None for run in evidence.runs(r)) for r in claim.references}
+    told = [f"{condition} ({count})" for condition, count in counts.items() if count]
+    return f"; runs whose values diverged: {', '.join(told)}" if told else ""
 
 
 def _asking(

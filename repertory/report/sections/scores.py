@@ -20,7 +20,7 @@ from repertory.sweeps.results import Results
 WHICH = ("lifetime", "final")
 FAR = 2.0
 """Published standard deviations from which on a difference is marked."""
-MIXED = "\u2020"
+MIXED, DIVERGED = "\u2020", "\u2021"
 BAR, MEAN = "#a4a9b2", "#6b717c"
 
 
@@ -32,7 +32,7 @@ def section(results: Results) -> Section | None:
     score = "each domain's own" if several else shared_score(results)
     intro = Marked(
         f"Score: {score}; mean ± standard deviation over runs. *lifetime* is over all blocks, *final* over the "
-        f"{final_of(results)}.{_closeness(rows)}{_mixture(rows)}"
+        f"{final_of(results)}.{_closeness(rows)}{_marks_explained(rows)}"
     )
     return Section("conditions", "Scores", intro, tables=[score_table(results, rows)], charts=published_charts(results))
 
@@ -66,6 +66,7 @@ def part_rows(part: Part) -> list[dict[str, Any]]:
             "runs": len(runs),
             "code": code_labels(maker for run in runs for maker in run.made_by),
             "steps": int(sum(run.blocks["steps"].sum() for run in runs)),
+            "diverged": sum(run.divergence is not None for run in runs),
         }
         for which in WHICH:
             scores = results.scores(name, which)
@@ -111,13 +112,15 @@ def runs_text(rows: Sequence[Row], results: Results) -> str:
 
 
 def _mark(row: Row) -> str:
-    """Of a condition whose runs were made by different code, and may differ for it."""
-    return MIXED if len(row["code"]) > 1 else ""
+    """Of a condition whose runs were made by different code, and may differ for it; of one whose values diverged."""
+    return (MIXED if len(row["code"]) > 1 else "") + (DIVERGED if row["diverged"] else "")
 
 
-def _mixture(rows: Sequence[Row]) -> str:
-    mixed = list(dict.fromkeys(label for row in rows if _mark(row) for label in row["code"]))
-    return f" {MIXED}: runs made by different code ({'; '.join(mixed)})." if mixed else ""
+def _marks_explained(rows: Sequence[Row]) -> str:
+    mixed = list(dict.fromkeys(label for row in rows if len(row["code"]) > 1 for label in row["code"]))
+    text = f" {MIXED}: runs made by different code ({'; '.join(mixed)})." if mixed else ""
+    diverged = any(row["diverged"] for row in rows)
+    return text + (f" {DIVERGED}: values diverged in some of the runs (see their health)." if diverged else "")
 
 
 def closeness(rows: Sequence[Row], which: str) -> str:
