@@ -95,6 +95,7 @@ def _chart(name: str, learner: str, conditions: dict[str, list[Run]]) -> Chart:
         shares = value_shares(worst).dropna().clip(lower=SMALLEST)
         steps = worst.blocks["steps"].cumsum().loc[shares.index] / 1e6
         marks.append(Series(condition, steps.to_numpy(float), shares.to_numpy(float), **style))
-    title = f"{learner.upper()}: largest value over the largest possible return, the worst run of each condition"
+    title = f"{learner.upper()}: largest value / largest possible return"
+    caption = "The run with the largest values of each condition. Past the dotted line, a run has diverged."
     y_axis = Axis("share of what is possible", is_logarithmic=True)
-    return single(name, marks, Axis("steps (millions)", low=0), y_axis, title=title, size=(8, 4.4))
+    return single(name, marks, Axis("steps (millions)", low=0), y_axis, title=title, caption=caption, size=(8, 4.4))
