@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import repertory
+import repertory.report.to_matplotlib  # its first import makes folders of its own, in the home of the user
 from repertory.benchmarks.threads import VARIABLES
 from repertory.cli import main
 from repertory.errors import SHOWN_LENGTH, one_line, unknown
@@ -120,6 +121,7 @@ VERBS = (
         {"--task": "index", "--policy": "index", "--episodes": "count", "--seed": "index", "--fps": "fps"}
         | {"--out": "picture"},
     ),
+    Verb("evaluate", ("run folder",), {"--episodes": "count", "--seed": "index", "--out": "target"}),
     Verb("list", ("list",)),
     Verb("bench", (), {"--out": "target", "--repeats": "count"}, (), "--only nothing-of-the-kind"),
     Verb("capacity empirical", ("source",), {"--tolerance": "share", "--out": "target"}),

@@ -206,6 +206,21 @@ def watch(
     watch_in_console(run, task, policy, episodes, seed, fps, explore, out, console())
 
 
+@app.command()
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A run's folder, or a library's file as record.save writes.")],
+    episodes: Annotated[int, typer.Option(help="Of each policy on each task.")] = 10,
+    seed: Annotated[int, typer.Option(help="Of the first episode; the next ones have the next seeds.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the regret matrix: a picture and a CSV file.")] = Path(
+        "evaluation"
+    ),
+) -> None:
+    """Play every task with every policy, greedy and without learning: which policy is good for what."""
+    from repertory.cli.evaluate import evaluate_in_console
+
+    evaluate_in_console(run, episodes, seed, out, console())
+
+
 LISTS = ("domains", "learners", "selectors", "agents", "profiles", "experiments")
 
 
