@@ -15,6 +15,7 @@ from repertory.domains.registration import register as _register_environments
 
 if TYPE_CHECKING:
     from repertory.agents.library import PolicyLibrary
+    from repertory.analysis.evaluation import Evaluation, evaluate
     from repertory.analysis.recommend import recommend_policies
     from repertory.catalogue import domain, learner, selector
     from repertory.core.lifetime import Monitor
@@ -41,6 +42,7 @@ __version__ = "0.2.0"
 
 _HOME = {
     "agents.library": ("PolicyLibrary",),
+    "analysis.evaluation": ("Evaluation", "evaluate"),
     "analysis.recommend": ("recommend_policies",),
     "catalogue": ("domain", "learner", "selector"),
     "core.lifetime": ("Monitor",),
@@ -76,6 +78,7 @@ __all__ = [
     "PRPO",
     "Domain",
     "EpsilonGreedy",
+    "Evaluation",
     "FixedPartition",
     "Learner",
     "Library",
@@ -90,6 +93,7 @@ __all__ = [
     "UCB1Tuned",
     "UsageError",
     "domain",
+    "evaluate",
     "learner",
     "live",
     "load",

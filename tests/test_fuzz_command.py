@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import repertory
+import repertory.report.to_matplotlib  # its first import makes folders of its own, in the home of the user
 from repertory.benchmarks.threads import VARIABLES
 from repertory.cli import main
 from repertory.errors import SHOWN_LENGTH, one_line, unknown
@@ -57,6 +58,7 @@ KINDS: dict[str, Values] = {
     "engine": Values(["local"], [], NAMES),
     "experiment": Values(["cartpole27", "ucb"], [], NAMES),
     "conditions": Values(["*1P"], [], ["a\nb", "dqn", "[", "x" * 10_000, "☃", "*1P,x"]),
+    "figure": Values(["policiesscore", "parameters"], [], NAMES),
     "example": Values(["walks"], [], NAMES),
     "list": Values(["profiles"], [], NAMES),
     "count": Values(["1", "2"], NO_WHOLE, ["0", *HUGE]),
@@ -120,6 +122,8 @@ VERBS = (
         {"--task": "index", "--policy": "index", "--episodes": "count", "--seed": "index", "--fps": "fps"}
         | {"--out": "picture"},
     ),
+    Verb("evaluate", ("run folder",), {"--episodes": "count", "--seed": "index", "--out": "target"}),
+    Verb("figure", ("figure", "source"), {"--profile": "profile", "--out": "target"}),
     Verb("list", ("list",)),
     Verb("bench", (), {"--out": "target", "--repeats": "count"}, (), "--only nothing-of-the-kind"),
     Verb("capacity empirical", ("source",), {"--tolerance": "share", "--out": "target"}),

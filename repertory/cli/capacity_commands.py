@@ -34,7 +34,12 @@ def empirical(
 
 @app.command()
 def theoretical(
-    example: Annotated[str, typer.Argument(help="polynomials (the paper's Example 1) or walks (Example 2).")],
+    example: Annotated[
+        str,
+        typer.Argument(
+            help="polynomials or walks (the paper's Examples 1 and 2), or a CSV file of repertory evaluate."
+        ),
+    ],
     tolerance: Annotated[float, typer.Option(help="Epsilon: the regret that is allowed.")] = 0.25,
     out: Out = Path("capacity"),
 ) -> None:

@@ -206,13 +206,49 @@ def watch(
     watch_in_console(run, task, policy, episodes, seed, fps, explore, out, console())
 
 
-LISTS = ("domains", "learners", "selectors", "agents", "profiles", "experiments")
+@app.command()
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A run's folder, or a library's file as record.save writes.")],
+    episodes: Annotated[int, typer.Option(help="Of each policy on each task.")] = 10,
+    seed: Annotated[int, typer.Option(help="Of the first episode; the next ones have the next seeds.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the regret matrix: a picture and a CSV file.")] = Path(
+        "evaluation"
+    ),
+) -> None:
+    """Play every task with every policy, greedy and without learning: which policy is good for what."""
+    from repertory.cli.evaluate import evaluate_in_console
+
+    evaluate_in_console(run, episodes, seed, out, console())
+
+
+@app.command()
+def figure(
+    name: Annotated[str, typer.Argument(help="A table or figure of the paper; see 'repertory list figures'.")],
+    results: Annotated[Path, typer.Argument(help="A folder of sweeps, as 'repertory reproduce' leaves.")] = Path(
+        "results"
+    ),
+    profile: Annotated[
+        str | None, typer.Option(help="Whose runs; those of the profile with most if not given.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("figures"),
+) -> None:
+    """Make a table or figure of the paper from results: PNG, SVG, PDF, CSV and LaTeX."""
+    from repertory.cli.figure import figure_in_console
+
+    figure_in_console(name, results, profile, out, console())
+
+
+LISTS = ("domains", "learners", "selectors", "agents", "profiles", "experiments", "figures")
 
 
 @app.command("list")
 def list_(
-    what: Annotated[str, typer.Argument(help="domains, learners, selectors, agents, profiles or experiments.")],
-    name: Annotated[str | None, typer.Argument(help="One of them, to see its settings.")] = None,
+    what: Annotated[
+        str, typer.Argument(help="domains, learners, selectors, agents, profiles, experiments or figures.")
+    ],
+    name: Annotated[
+        str | None, typer.Argument(help="One of them, to see its settings; of figures, a folder of results.")
+    ] = None,
 ) -> None:
     """List what there is, by name; with a name, show its settings and what they mean."""
     from repertory import catalogue
@@ -223,6 +259,11 @@ def list_(
     screen = console()
     if what == "profiles":
         screen.print(profile_table())
+        return
+    if what == "figures":
+        from repertory.cli.figure import list_figures
+
+        list_figures(None if name is None else Path(name), screen)
         return
     if what == "experiments":
         screen.print(experiments_table() if name is None else experiment_table(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -24,3 +25,14 @@ def print_problems(console: Console, results: Results) -> None:
     """The runs of a folder that could not be read."""
     for problem in results.problems:
         console.print(f"left out: {problem}", soft_wrap=True)
+
+
+def source_name(path: Path) -> str:
+    """What files about a run or a library are called: after its folder or file.
+
+    In a sweep, where all runs are called run-00 and so on, the condition comes before it.
+    """
+    path = path.resolve()
+    if path.is_file():
+        return path.stem
+    return f"{path.parent.name}-{path.name}" if path.name.startswith("run-") else path.name

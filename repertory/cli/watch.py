@@ -10,6 +10,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from repertory.cli.screen import source_name
 from repertory.errors import UsageError
 from repertory.paths import check_new_file
 from repertory.report.animation import FASTEST, format_of, standing, write_animation
@@ -45,7 +46,7 @@ def watch_in_console(
         raise UsageError(f"--fps is {fps:g}; valid: above 0 and at most {FASTEST}")
     performance = open_performance(path, task, policy, episodes, seed, explore)
     if out is None and TEXT not in performance.render_modes:
-        out = Path(f"{_run_name(path)}-task{performance.task}.gif")
+        out = Path(f"{source_name(path)}-task{performance.task}.gif")
     if out is not None:
         _check_out(out, path)
     console.print(_heading(performance), soft_wrap=True)
@@ -69,12 +70,6 @@ def _heading(performance: Performance) -> str:
         f"task {performance.task}: {performance.task_name}; policy {performance.policy}, {manner}, "
         f"as of block {done} of {whole}"
     )
-
-
-def _run_name(path: Path) -> str:
-    """The folder's name; in a sweep, where all are called run-00 and so on, with the condition before it."""
-    path = path.resolve()
-    return f"{path.parent.name}-{path.name}" if path.name.startswith("run-") else path.name
 
 
 def _check_out(out: Path, run: Path) -> None:

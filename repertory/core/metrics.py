@@ -69,6 +69,28 @@ def development(runs: Sequence[pd.DataFrame], score: str = "mean return", stretc
     return Development(ends.mean(axis=0), curves.mean(axis=0), standard_error(curves))
 
 
+def cumulative_reward(runs: Sequence[pd.DataFrame]) -> Development:
+    """All rewards up to the end of each block; runs that are shorter than others cut the curve short."""
+    shortest = min(len(blocks) for blocks in runs)
+    steps, rewards = (
+        np.array([blocks[column].cumsum().to_numpy(float)[:shortest] for blocks in runs])
+        for column in ("steps", "total_reward")
+    )
+    return Development(steps.mean(axis=0), rewards.mean(axis=0), standard_error(rewards))
+
+
+def measured_curve(runs: Sequence[pd.DataFrame], column: str) -> Development:
+    """Of a column that is measured now and then, such as `health_spread`; runs are measured at the same steps or so."""
+    found = [
+        (blocks["steps"].cumsum()[known], blocks[column][known])
+        for blocks in runs
+        if (known := blocks[column].notna()).any()
+    ]
+    shortest = min(len(values) for _steps, values in found)
+    steps, values = (np.array([part[index].to_numpy(float)[:shortest] for part in found]) for index in (0, 1))
+    return Development(steps.mean(axis=0), values.mean(axis=0), standard_error(values))
+
+
 def standard_error(samples: NDArray[np.float64]) -> NDArray[np.float64]:
     """Of the mean over the first axis."""
     if len(samples) < 2:

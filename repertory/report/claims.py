@@ -256,7 +256,7 @@ def _asking(
 ) -> Verdict:
     """A verdict with the command for what it lacks."""
     gaps = tuple(
-        Gap(_folder(evidence, reference.experiment), reference.condition, tuple(numbers))
+        Gap(sweep_of(evidence, reference.experiment), reference.condition, tuple(numbers))
         for reference, numbers in wanted.items()
     )
     return Verdict(state, figures, " && ".join(commands(gaps)) or None, gaps, lean)
@@ -282,7 +282,7 @@ def _length(evidence: Evidence) -> str:
     return scale + ("" if evidence.blocks is None else f"; {evidence.blocks} blocks")
 
 
-def _folder(evidence: Evidence, name: str) -> Results:
+def sweep_of(evidence: Evidence, name: str) -> Results:
     """The sweep of an experiment, or an empty one for it beside the others."""
     if name in evidence.folders:
         return evidence.folders[name]

@@ -1,4 +1,4 @@
-"""The paper's two examples of theoretical capacity: table, figure and CSV file."""
+"""Theoretical capacity of the paper's two examples, and of policies that were evaluated: table, figure and CSV file."""
 
 from __future__ import annotations
 
@@ -9,22 +9,52 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from repertory.errors import unknown
+from repertory.errors import UsageError, unknown
+from repertory.paper.cover import minimum_cover, relative_regrets
 from repertory.paper.polynomials import EXAMPLE_1, polynomial_capacity
 from repertory.paper.walks import WalkCapacity, walk_capacities
 from repertory.paths import check_new_folder
 from repertory.report.capacity_view import print_frame, save
-from repertory.report.chart import BARS, DASH, GREY, Axis, Mark, Series, single
+from repertory.report.chart import BARS, DASH, GREY, STEPS, Axis, Mark, Rule, Series, single
+from repertory.report.evaluation_view import cover_table, read_evaluation, smallest_library
 from repertory.report.style import COLOURS
 
 EXAMPLES = ("polynomials", "walks")
 
 
 def show_example(name: str, epsilon: float, out: Path, console: Console) -> None:
-    if name not in EXAMPLES:
-        raise unknown("example", name, EXAMPLES)
+    """An example by name, or the policies in a CSV file of `repertory evaluate`."""
     check_new_folder(out)
-    (show_polynomials if name == "polynomials" else show_walks)(epsilon, out, console)
+    if name in EXAMPLES:
+        (show_polynomials if name == "polynomials" else show_walks)(epsilon, out, console)
+    elif name.endswith(".csv"):
+        show_policies(Path(name), epsilon, out, console)
+    else:
+        raise UsageError(f"{unknown('example', name, EXAMPLES)}, or a CSV file that 'repertory evaluate' wrote")
+
+
+def show_policies(path: Path, epsilon: float, out: Path, console: Console) -> None:
+    """Policies that were trained: the fewest of them within epsilon of the best, on every task."""
+    scores = read_evaluation(path).scores
+    found = smallest_library(scores, epsilon)
+    table = cover_table(scores, found)
+    print_frame(console, table)
+    console.print(
+        f"{found.n_policies} of {len(scores)} policies are enough for {scores.shape[1]} tasks at a tolerance of "
+        f"{epsilon:g}: a capacity of {found.capacity:g}. The optimum of a task is taken to be its best policy's score.",
+        soft_wrap=True,
+    )
+    regrets = relative_regrets(scores, scores.max(axis=0))
+    tolerances = np.linspace(0, 1, 101)
+    # The best policy of every task is among them, so there is a cover at each tolerance.
+    capacities = [minimum_cover(regrets, float(tolerance)).capacity for tolerance in tolerances]
+    marks: list[Mark] = [
+        Rule(epsilon, is_vertical=True),
+        Series("capacity", tolerances, capacities, COLOURS[0], STEPS, width=2, in_legend=False),
+    ]
+    axes = Axis("tolerance (share of the best policy's score given up)", low=0, high=1), Axis("tasks per policy", low=0)
+    chart = single("policies", marks, *axes, title=f"{len(scores)} trained policies on {scores.shape[1]} tasks")
+    save(console, out, f"theoretical-{path.stem}", table, chart)
 
 
 def show_polynomials(epsilon: float, out: Path, console: Console) -> None:

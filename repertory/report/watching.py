@@ -9,8 +9,7 @@ Nothing is learned and nothing is drawn from a policy's own random stream, so th
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +19,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.core.at_rest import AtRest
 from repertory.core.episode import blaming
 from repertory.core.lifetime import EPISODE_SEEDS, Lifetime
 from repertory.core.tally import recent_shares
@@ -28,7 +28,6 @@ from repertory.errors import UsageError, shown
 from repertory.paths import existing_folder
 from repertory.runs.opened import open_run
 from repertory.runs.spec import RunSpec
-from repertory.selectors.protocol import argmax_random_tie
 
 PICTURE, TEXT = "rgb_array", "ansi"
 """Gymnasium's names for the two ways to draw an environment."""
@@ -69,15 +68,11 @@ class Performance:
         _check_range("policy", self.policy, 0, len(self.lifetime.policies) - 1)
         _check_range("episodes", self.episodes, 1, MOST_EPISODES)
         _check_range("seed", self.seed, 0, EPISODE_SEEDS - 1)
-        if not hasattr(self._learner, "action_probabilities"):
-            kind = type(self._learner).__name__
-            raise UsageError(
-                f"policy {self.policy} is a {kind}, which has no action_probabilities to choose actions by"
-            )
+        self._at_rest()
 
-    @property
-    def _learner(self) -> Any:
-        return self.lifetime.policies[self.policy]
+    def _at_rest(self) -> AtRest:
+        learner, window = self.lifetime.policies[self.policy], int(getattr(self.spec.learner, "window", 1))
+        return AtRest(learner, self.policy, self.spec.domain.observation_space, window)
 
     @property
     def task_name(self) -> str:
@@ -117,33 +112,27 @@ class Performance:
             env.close()
 
     def _episode(self, env: gymnasium.Env, episode: int) -> Iterator[Moment]:
-        seed = self.seed + episode
-        rng = np.random.default_rng(seed)
-        # A policy with a memory of its last observations is asked about all of them at once.
-        seen: deque[Any] = deque(maxlen=int(getattr(self.spec.learner, "window", 1)))
+        seed, player = self.seed + episode, self._at_rest()
+        player.seed(seed)
         step, total_reward, is_over = 0, 0.0, False
         with blaming("the environment", step):
             observation, _info = env.reset(seed=seed)
         yield Moment(episode, step, total_reward, is_over, None)
         while not is_over:
-            seen.append(observation)
             with blaming("the learner", step):
-                action = self._choose(seen, step, rng)
+                action = self._choose(player, observation, step)
             with blaming("the environment", step):
                 observation, reward, terminated, truncated, _info = env.step(action)
             step, total_reward, is_over = step + 1, total_reward + float(reward), terminated or truncated
             yield Moment(episode, step, total_reward, is_over, None)
 
-    def _choose(self, seen: Sequence[Any], step: int, rng: np.random.Generator) -> int:
-        """By the policy's probabilities rather than by its `act`, which needs `observe`, and so learning, to go on."""
-        looks_back = int(getattr(self.spec.learner, "window", 1)) > 1
-        rows = np.stack(seen)[None] if looks_back else np.asarray(seen[-1])[None]
-        probabilities = self._learner.action_probabilities(rows)[0]
+    def _choose(self, player: AtRest, observation: Any, step: int) -> int:
         if not self.explore:
-            return argmax_random_tie(probabilities, rng)
+            return player.act(observation)
+        probabilities = player.probabilities(observation)
         if step < getattr(self.spec.learner, "random_first_steps", 0):
-            return int(rng.integers(len(probabilities)))
-        return int(rng.choice(len(probabilities), p=probabilities))
+            return int(player.rng.integers(len(probabilities)))
+        return int(player.rng.choice(len(probabilities), p=probabilities))
 
 
 def play_greedily(
@@ -168,7 +157,7 @@ def open_performance(
 
     The folder is only read: a process that is running the run is not disturbed.
     """
-    _check_folder(path)
+    check_run_folder(path)
     spec, lifetime = open_run(path)
     return choose_performance(spec, lifetime, task, policy, episodes, seed, explore)
 
@@ -220,7 +209,8 @@ def _check_range(name: str, value: int, smallest: int, largest: int) -> None:
         raise UsageError(f"{name} is {shown(value)}; valid: {smallest} to {largest}")
 
 
-def _check_folder(path: Path) -> None:
+def check_run_folder(path: Path) -> None:
+    """Fail if a folder is not that of one run."""
     existing_folder(path, "next: give a folder that 'repertory run --out' has made")
     if (path / "run.json").is_file():
         return

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
 import numpy as np
 
-from repertory.core.metrics import STRETCH, development
+from repertory.core.metrics import STRETCH, Development, development
 from repertory.report.chart import Axis, Band, Chart, Mark, Series, single
 from repertory.report.domains import Part, by_domain
 from repertory.report.section import Section, file_name
 from repertory.report.sections.curve_styles import styles
 from repertory.sweeps.results import Results, Run
+
+Conditions: TypeAlias = "Mapping[str, Sequence[Run]]"
+Looks: TypeAlias = "Sequence[Mapping[str, Any]] | None"
+STEPS_AXIS = Axis("steps (millions)", low=0)
 
 
 def section(results: Results) -> Section | None:
@@ -41,16 +48,27 @@ def stretch_of(results: Results) -> int:
     return max(1, min(STRETCH, shortest // 10))
 
 
-def _chart(name: str, learner: str, conditions: dict[str, list[Run]], stretch: int) -> Chart:
+def curves(conditions: Conditions, curve_of: Callable[[Sequence[Run]], Development], looks: Looks = None) -> list[Mark]:
+    """A line for the mean over the runs of each condition, over a band for its standard error where there is one."""
     bands: list[Mark] = []
     lines: list[Mark] = []
-    firsts = [runs[0] for runs in conditions.values()]
-    for (condition, runs), style in zip(conditions.items(), styles(firsts), strict=True):
-        curve = development([run.blocks for run in runs], runs[0].score_kind, stretch)
+    looks = looks or styles([runs[0] for runs in conditions.values()])
+    for (condition, runs), style in zip(conditions.items(), looks, strict=True):
+        curve = curve_of(runs)
         x = curve.steps / 1e6
         if np.isfinite(curve.error).all():
             bands.append(Band(condition, x, curve.mean - curve.error, curve.mean + curve.error, style["colour"]))
         lines.append(Series(condition, x, curve.mean, **style))
+    return [*bands, *lines]
+
+
+def score_curve(stretch: int) -> Callable[[Sequence[Run]], Development]:
+    """The score of runs over their lives: means over so many blocks."""
+    return lambda runs: development([run.blocks for run in runs], runs[0].score_kind, stretch)
+
+
+def _chart(name: str, learner: str, conditions: Conditions, stretch: int) -> Chart:
+    marks = curves(conditions, score_curve(stretch))
     title = f"{learner.upper()}: means over {stretch} blocks"
-    x_axis = Axis("steps (millions)", low=0)
-    return single(name, [*bands, *lines], x_axis, Axis(firsts[0].score_kind), title=title, size=(8, 4.4))
+    score = next(iter(conditions.values()))[0].score_kind
+    return single(name, marks, STEPS_AXIS, Axis(score), title=title, size=(8, 4.4))
