@@ -11,9 +11,10 @@ import pytest
 import repertory
 from repertory.analysis.controls import learning_metrics, one_to_one_runs
 from repertory.core import metrics
+from repertory.core.spread import sample_observations
 from repertory.core.tally import plays_by_task
 from repertory.errors import UsageError
-from repertory.runs.summary import random_scores, run_spread, sample_observations
+from repertory.runs.summary import random_scores, run_spread
 from repertory.sweeps.results import read_results
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from repertory.agents.protocol import Episode, Situation, can_be_saved, opening_steps
 from repertory.core.episode import EpisodePlayer, Outcome
 from repertory.core.seeds import generator
+from repertory.core.spread import spread_if_any
 from repertory.core.tally import BlockTally, block_table
 from repertory.domains.domain import Domain
 from repertory.errors import EpisodeFault
@@ -25,6 +26,8 @@ from repertory.learners.health import measured
 
 HEALTH_STEPS = 20_000
 """From one measurement of health to the next, at least: so that it costs next to nothing."""
+SPREAD_STEPS = 1_500_000
+"""The same for the spread of the policies, which takes longer; 25 blocks of Cartpole, as the paper's curves have it."""
 EPISODE_SEEDS = 2**31
 """Episode seeds are below this: environments of all makes take such seeds."""
 
@@ -56,7 +59,11 @@ class Lifetime:
         seed: int,
         run: int,
         hidden_tasks: bool = False,
+        window: int = 1,
     ) -> None:
+        """`window` is how many observations the policies look back on."""
+        self._domain = domain
+        self._window = window
         self.agent = agent
         self.sequence = sequence
         self.block_steps = block_steps
@@ -92,17 +99,20 @@ class Lifetime:
             tally = self._tally or BlockTally(block, int(self.sequence[block]), len(self.policies))
             self._tally = tally
             self._live_block(tally, monitors)
-            if self._health_is_due(tally):
+            if self._is_due(tally, HEALTH_STEPS):
                 tally.health = measured(self.policies[tally.most_played])
+            if self._is_due(tally, SPREAD_STEPS):
+                spread = spread_if_any(self._domain, self.policies, self._window)
+                tally.health |= {} if spread is None else {"spread": spread}
             self.rows.append(tally.row())
             self._steps_before += tally.steps
             self._tally = None
             for monitor in monitors:
                 monitor.block_ended(tally)
 
-    def _health_is_due(self, tally: BlockTally) -> bool:
-        """In the blocks in which the life passes a multiple of `HEALTH_STEPS`."""
-        return (self._steps_before + tally.steps) // HEALTH_STEPS > self._steps_before // HEALTH_STEPS
+    def _is_due(self, tally: BlockTally, every: int) -> bool:
+        """In the blocks in which the life passes a multiple of so many steps."""
+        return (self._steps_before + tally.steps) // every > self._steps_before // every
 
     def _live_block(self, tally: BlockTally, monitors: Sequence[Monitor]) -> None:
         """Episodes of one task until the block's steps are used up; the running episode is finished."""

@@ -71,8 +71,8 @@ class Performance:
         self._at_rest()
 
     def _at_rest(self) -> AtRest:
-        learner, window = self.lifetime.policies[self.policy], int(getattr(self.spec.learner, "window", 1))
-        return AtRest(learner, self.policy, self.spec.domain.observation_space, window)
+        learner, space = self.lifetime.policies[self.policy], self.spec.domain.observation_space
+        return AtRest(learner, self.policy, space, self.spec.window)
 
     @property
     def task_name(self) -> str:

@@ -105,6 +105,11 @@ class RunSpec:
             self.domain.observation_space, self.domain.action_space, policy_seed(self.seed, self.run, number)
         )
 
+    @property
+    def window(self) -> int:
+        """How many observations its policies look back on, the last one included."""
+        return int(getattr(self.learner, "window", 1))
+
     def lifetime(self) -> Lifetime:
         setup = AgentSetup(
             observation_space=self.domain.observation_space,
@@ -123,6 +128,7 @@ class RunSpec:
             seed=self.seed,
             run=self.run,
             hidden_tasks=self.hidden_tasks,
+            window=self.window,
         )
 
     def _sequence(self) -> NDArray[np.int64]:

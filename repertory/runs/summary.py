@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from repertory.core.episode import EpisodePlayer, Outcome
 from repertory.core.lifetime import EPISODE_SEEDS, Lifetime
 from repertory.core.many_episodes import ManyEpisodes
-from repertory.core.metrics import policy_spread
 from repertory.core.seeds import generator
+from repertory.core.spread import spread_if_any
 from repertory.core.tally import BlockTally
 from repertory.domains.domain import Domain
 from repertory.errors import RunStopped, UsageError
@@ -30,7 +29,6 @@ from repertory.runs.reading import Unreadable, build, read_json
 from repertory.runs.spec import RunSpec
 
 SUMMARY_FILE = "summary.json"
-SPREAD_OBSERVATIONS = 1000
 RANDOM_STEPS, RANDOM_STEPS_PLAIN = 60_000, 1_000
 """Steps of random play on each task, of a compiled domain and of another."""
 SEEDS_AT_ONCE = 1000
@@ -72,34 +70,13 @@ def write_summary(folder: RunFolder, summary: RunSummary) -> None:
 def summarise(spec: RunSpec, lifetime: Lifetime, steps_per_second: float | None = None) -> RunSummary:
     """Of a lifetime as it is now."""
     policies = lifetime.policies
-    can_compare = len(policies) > 1 and all(hasattr(policy, "action_probabilities") for policy in policies)
     can_weigh = all(hasattr(policy, "state_dict") for policy in policies)
     return RunSummary(
-        policy_spread=library_spread(spec, lifetime) if can_compare else None,
+        policy_spread=spread_if_any(spec.domain, policies, spec.window),
         memory=sum(memory_of(policy) for policy in policies) if can_weigh else None,
         steps_per_second=steps_per_second,
         random_scores=random_scores_if_possible(spec.domain),
     )
-
-
-def library_spread(spec: RunSpec, lifetime: Lifetime, observations: int = SPREAD_OBSERVATIONS, seed: int = 0) -> float:
-    window = int(getattr(spec.learner, "window", 1))
-    sampled = sample_observations(spec.domain, observations, window, np.random.default_rng(seed))
-    return policy_spread(np.array([policy.action_probabilities(sampled) for policy in lifetime.policies]))
-
-
-def sample_observations(domain: Domain, count: int, window: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Observations to compare policies on; for policies that look back, sliding windows of independent ones."""
-    needed = count + window - 1
-    if domain.sample_observations is not None:
-        drawn = domain.sample_observations(rng, needed)
-    else:
-        space = domain.observation_space
-        space.seed(int(rng.integers(2**31)))
-        drawn = np.array([space.sample() for _ in range(needed)], np.float32)
-    if window == 1:
-        return drawn
-    return np.stack([drawn[first : first + window] for first in range(count)])
 
 
 def random_scores(domain: Domain, steps: int | None = None, seed: int = 0) -> list[float]:
