@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from repertory.paper.experiments import experiment_names
 from repertory.report.chart import POINTS, Axis, Chart, Mark, Panel, Series
 from repertory.report.domains import Part, by_domain
 from repertory.report.escaping import Marked
@@ -107,7 +108,8 @@ def _columns(which: str, digits: int) -> list[Column]:
 
 def runs_text(rows: Sequence[Row], results: Results) -> str:
     counts = sorted({row["runs"] for row in rows})
-    paper = f" ({results.experiment.runs})" if results.experiment is not None else ""
+    is_papers = results.experiment is not None and results.experiment.name in experiment_names(("published",))
+    paper = f" ({results.experiment.runs})" if results.experiment is not None and is_papers else ""
     return "-".join(str(count) for count in sorted({counts[0], counts[-1]})) + paper
 
 
