@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.analysis.controls import UNADAPTIVE
+from repertory.analysis.controls import runs_by_policies
 from repertory.sweeps.results import Results, Run, read_results
 from repertory.sweeps.sweep import FILE_NAME, default_folder
 
@@ -74,12 +74,7 @@ def controls_for(results: Results) -> Results:
 
 def capacity_parts(results: Results, controls: Results, learner: str) -> list[CapacityParts]:
     """For each number of policies, the most last; none without a policy per task, or without controls."""
-    libraries: dict[int, list[Run]] = {}
-    for run in (run for runs in results.by_condition.values() for run in runs):
-        settings = run.settings
-        is_fixed = settings["selector"]["name"] in UNADAPTIVE and settings["task"] is None
-        if settings["learner"]["name"] == learner and is_fixed:
-            libraries.setdefault(int(settings["policies"]), []).append(run)
+    libraries = runs_by_policies(results, learner)
     if not libraries or max(libraries) < len(next(iter(libraries.values()))[0].settings["task_names"]):
         return []
     curves = control_curves(controls, libraries[max(libraries)][0])
