@@ -106,6 +106,15 @@ SOUND: dict[str, dict[str, Any]] = {
     "repertory.learners.ppo.PPO": {
         # A bonus for entropy keeps a policy that has nothing left to find away from what it has found.
         "ent_coef": 0.0,
+        # A step too far on one hard task can undo what was learned on all: an update ends before that.
+        "target_kl": 0.01,
+    },
+    "repertory.learners.drqn.DRQN": {
+        "target_bound": "rewards",
+        "double_q": True,
+        # Play at random is dear where nothing ends an episode: rewards are touched by following what is known.
+        "exploration_rate": 0.05,
+        "learning_starts": 5_000,
     },
 }
 """Per settings class, in what `sound` differs from `text`; `sound-search` is how it was chosen."""

@@ -70,3 +70,29 @@ def test_the_compiled_cars_are_a_domain() -> None:
     assert record.blocks["mean_return"].between(-200, -100).all()
     lines = (EXAMPLES / "compiled_mountain_car.py").read_text().splitlines()
     assert sum(bool(line.strip()) for line in lines) < 60
+
+
+@pytest.mark.parametrize("task", [18, 22, 26])
+def test_the_ceiling_is_where_starts_can_no_longer_be_saved(task: int) -> None:
+    """Just inside, pushing against the unstable mode keeps it from growing; just outside, it grows all the same."""
+    example = load("cartpole_ceiling.py")
+    domain = repertory.domain("cartpole27")
+    assert domain.compiled is not None
+    params = domain.compiled.params[task]
+    weights, largest = example.unstable_mode(params)
+
+    def mode_after(share: float, steps: int) -> float:
+        """Of a pole that starts at rest with so large a share of what can be saved."""
+        state = example.np.array([0.0, 0.0, share * largest / weights[0], 0.0, 0.0])
+        for _ in range(steps):
+            example.step(params, state, int(weights @ state[2:4] > 0), example.new_stream(0))
+        return abs(float(weights @ state[2:4])) / largest
+
+    assert mode_after(0.95, 100) < 0.95
+    assert mode_after(1.05, 100) > 1.05
+
+
+def test_light_carts_have_no_ceiling_but_the_limit() -> None:
+    lines = run("cartpole_ceiling.py").splitlines()
+    assert all(line.endswith(" 200.0") for line in lines[:18])
+    assert 195 < float(lines[-1].split()[-1]) < 197
