@@ -22,7 +22,14 @@ from typing import Any
 import gymnasium
 
 from repertory.agents.library import PolicyLibrary
-from repertory.domains.cartpole import CartpoleRules, cartpole27, cartpole125
+from repertory.domains.cartpole import (
+    CartpoleRules,
+    GymnasiumRules,
+    cartpole27,
+    cartpole54,
+    cartpole125,
+    cartpole1000,
+)
 from repertory.domains.domain import Domain
 from repertory.domains.pocman import PocmanRules, pocman18
 from repertory.errors import UsageError, unknown
@@ -57,6 +64,8 @@ BUILT_IN: dict[str, dict[str, Any]] = {
     "domains": {
         "cartpole27": DomainEntry(CartpoleRules, cartpole27, PAPER_BLOCKS, PAPER_BLOCK_STEPS),
         "cartpole125": DomainEntry(CartpoleRules, cartpole125, PAPER_BLOCKS, PAPER_BLOCK_STEPS),
+        "cartpole54": DomainEntry(CartpoleRules, cartpole54, PAPER_BLOCKS, PAPER_BLOCK_STEPS),
+        "cartpole1000": DomainEntry(GymnasiumRules, cartpole1000, blocks=3000, block_steps=20_000),
         "pocman18": DomainEntry(PocmanRules, pocman18, blocks=450, block_steps=200_000),
     },
     "learners": {"dqn": DQN, "drqn": DRQN, "ppo": PPO, "prpo": PRPO, "random": Random},
@@ -170,7 +179,7 @@ def build(part: str, name: str, profile: str, changes: Mapping[str, Any], domain
 
 
 def all_settings() -> dict[str, type[Settings]]:
-    """Every built-in settings class with the names it goes by: `{"cartpole27, cartpole125": CartpoleRules, ...}`."""
+    """Every built-in settings class with the names it goes by: `{"dqn": DQN, ...}`."""
     classes: dict[type[Settings], list[str]] = {}
     for kind, entries in BUILT_IN.items():
         for name in entries:

@@ -42,6 +42,12 @@ def setting(
     return dataclasses.field(default=default, metadata={"meaning": meaning, "before": earlier, **limits})
 
 
+def other_default(settings_class: type[Settings], name: str, default: Any) -> Any:
+    """A field of a parent class with another default; its meaning and valid range stay."""
+    metadata = settings_class.__dataclass_fields__[name].metadata
+    return dataclasses.field(default=default, metadata={**metadata, "before": default})
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
     """Base of all settings: validation, and construction from names and text."""

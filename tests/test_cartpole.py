@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import gymnasium
 import numpy as np
 import pytest
@@ -11,7 +13,13 @@ from gymnasium.utils.env_checker import check_env
 import repertory
 from repertory.domains.cartpole import CartpoleParams
 
-IDS = ["repertory/Cartpole27-v0", "repertory/Cartpole125-v0"]
+IDS = [f"repertory/Cartpole{count}-v0" for count in (27, 54, 125, 1000)]
+
+
+def hand_rule(state: np.ndarray) -> int:
+    """Balances the pole of every task of the paper, from a start that the force can save."""
+    x, x_dot, theta, theta_dot = state[:4]
+    return int(theta + 0.3 * theta_dot + 0.02 * x + 0.05 * x_dot > 0)
 
 
 def gymnasium_twin(params: CartpoleParams, *, rederive: bool) -> GymnasiumCartPole:
@@ -47,6 +55,76 @@ def test_equals_gymnasium_step_for_step_on_every_task(
                 assert reward == (failure_reward if terminated else their_reward)
 
 
+def test_cartpole1000_is_gymnasiums_step_for_step(rng: np.random.Generator) -> None:
+    """To the bit, where NumPy's sine and cosine are the compiled ones'; elsewhere to the rounding of float64."""
+    domain = repertory.domain("cartpole1000")
+    angles, ours, theirs = [], [], []
+    for task in range(1000):
+        env = domain.env(task)
+        twin = gymnasium_twin(env._params, rederive=True)
+        assert (twin.force_mag, twin.theta_threshold_radians) == (10.0, 12 * 2 * math.pi / 360)
+        env.reset(seed=task)
+        twin.reset()
+        terminated = truncated = False
+        while not (terminated or truncated):
+            twin.state = env._state[:4].copy()
+            angles.append(twin.state[2])
+            action = int(rng.random() < 0.5)
+            observation, reward, terminated, truncated, _ = env.step(action)
+            their_observation, their_reward, their_end, _, _ = twin.step(action)
+            assert (reward, terminated) == (their_reward, their_end)
+            ours.append((*env._state[:4], *observation))
+            theirs.append((*twin.state, *their_observation))
+    one, other = np.array(ours), np.array(theirs)
+    np.testing.assert_allclose(one[:, :4], other[:, :4], rtol=1e-12, atol=1e-12)
+    is_same = [np.sin(angle) == math.sin(angle) and np.cos(angle) == math.cos(angle) for angle in angles]
+    np.testing.assert_array_equal(one[is_same], other[is_same])
+
+
+def test_cartpole1000_is_the_published_grid_under_every_profile() -> None:
+    for profile in ("text", "released", "sound"):
+        domain = repertory.domain("cartpole1000", profile=profile)
+        assert domain.compiled is not None
+        task = domain.compiled.params[900 + 20 + 3]  # length innermost, then cart mass, then pole mass
+        assert (task.pole_mass, task.cart_mass, task.half_length) == (0.2, 0.6, 0.4)
+        assert (task.position_limit, task.max_steps, task.failure_reward) == (2.4, 500, 1.0)
+    assert domain.distinct_tasks(steps=40) == 1000
+
+
+@pytest.mark.parametrize("profile", ["text", "released"])
+def test_cartpole54_is_the_27_tasks_and_their_mirror_images(profile: str, rng: np.random.Generator) -> None:
+    domain, plain = (repertory.domain(name, profile=profile) for name in ("cartpole54", "cartpole27"))
+    assert domain.task_names == (*plain.task_names, *(f"{name}, mirrored" for name in plain.task_names))
+    for task in range(27):
+        envs = plain.env(task), domain.env(task), domain.env(27 + task)
+        assert len({env.reset(seed=task)[0].tobytes() for env in envs}) == 1
+        over = False
+        while not over:
+            action = int(rng.random() < 0.5)
+            outcomes = [env.step(taken) for env, taken in zip(envs, (action, action, 1 - action), strict=True)]
+            assert len({(seen.tobytes(), *rest[:3]) for seen, *rest in outcomes}) == 1
+            over = outcomes[0][2] or outcomes[0][3]
+
+
+@pytest.mark.parametrize("profile", ["text", "released"])
+def test_two_policies_are_enough_for_cartpole54_and_one_is_not(profile: str) -> None:
+    domain = repertory.domain("cartpole54", profile=profile)
+    longest = domain.settings["max_steps"]
+    for task in range(54):
+        env = domain.env(task)
+        lengths = []
+        for is_opposite in (False, True):
+            env.reset(seed=0)
+            length, over = 0, False
+            while not over:
+                _, _, terminated, truncated, _ = env.step(hand_rule(env._state) ^ is_opposite)
+                length, over = length + 1, terminated or truncated
+            lengths.append(length)
+        own, other = lengths if task < 27 else reversed(lengths)
+        assert own == longest
+        assert other < longest / 4
+
+
 @pytest.mark.parametrize(
     ("name", "profile", "distinct"),
     [
@@ -54,6 +132,8 @@ def test_equals_gymnasium_step_for_step_on_every_task(
         ("cartpole125", "text", 125),
         ("cartpole27", "released", 9),
         ("cartpole125", "released", 25),
+        ("cartpole54", "text", 54),
+        ("cartpole54", "released", 18),
     ],
 )
 def test_distinct_tasks(name: str, profile: str, distinct: int) -> None:
@@ -91,8 +171,7 @@ def test_a_balanced_pole_is_cut_off_not_ended(profile: str, cap: int) -> None:
     env.reset(seed=0)
     total = 0.0
     for t in range(1, cap + 1):
-        x, x_dot, theta, theta_dot = env._state[:4]
-        _, reward, terminated, truncated, _ = env.step(int(theta + 0.3 * theta_dot + 0.02 * x + 0.05 * x_dot > 0))
+        _, reward, terminated, truncated, _ = env.step(hand_rule(env._state))
         total += reward
         assert not terminated
         assert truncated == (t == cap)

@@ -71,7 +71,7 @@ def test_a_config_file_and_what_wins_over_it(tmp_path: Path) -> None:
 
 
 BAD = {
-    "unknown domain 'cartpol'; did you mean 'cartpole27'": ["--domain", "cartpol"],
+    "unknown domain 'cartpol27'; did you mean 'cartpole27'": ["--domain", "cartpol27"],
     "unknown learner 'dnq'; did you mean 'dqn'": ["--learner", "dnq"],
     "unknown selector 'ucb'": ["--selector", "ucb"],
     "unknown profile 'relased'; did you mean 'released'": ["--profile", "relased"],

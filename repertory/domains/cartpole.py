@@ -1,4 +1,4 @@
-"""Cartpole with varying cart mass, pole mass and pole length: the paper's 27- and 125-task domains."""
+"""Cartpole with varying cart mass, pole mass and pole length: the paper's 27 and 125 tasks, and test beds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from repertory.domains.domain import CompiledTasks, Domain, EndFeature, KernelEnv, TaskKernels
 from repertory.kernels.compile import kernel
 from repertory.kernels.streams import Stream, uniform
-from repertory.settings import Settings, setting
+from repertory.settings import Settings, other_default, setting
 
 GRAVITY = 9.8
 TIME_STEP = 0.02
@@ -52,8 +52,22 @@ class CartpoleRules(Settings):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class GymnasiumRules(CartpoleRules):
+    """The rules of Gymnasium's CartPole-v1. They are nothing of the paper's, so no profile changes them."""
+
+    force: float = other_default(CartpoleRules, "force", 10.0)
+    angle_limit: float = other_default(CartpoleRules, "angle_limit", 12.0)
+    max_steps: int = other_default(CartpoleRules, "max_steps", 500)
+    failure_reward: float = other_default(CartpoleRules, "failure_reward", 1.0)
+    observation_order: str = other_default(CartpoleRules, "observation_order", "x x_dot theta theta_dot")
+
+
 class CartpoleParams(NamedTuple):
-    """One task, with the rules it is played by. A `total_mass` or `pole_moment` of 0 means the task's own."""
+    """One task, with the rules it is played by.
+
+    A `total_mass` or `pole_moment` of 0 means the task's own; a negative `force` that action 1 pushes left.
+    """
 
     cart_mass: float
     pole_mass: float
@@ -158,6 +172,34 @@ def cartpole125(rules: CartpoleRules) -> Domain:
     return cartpole("cartpole125", *VALUES_125, rules=rules)
 
 
+def cartpole54(rules: CartpoleRules) -> Domain:
+    """The 27 tasks, and then each with the effect of its actions reversed.
+
+    A policy that sees only the state cannot balance a pole and its mirror image: two are needed, and two are enough
+    where one is enough for the 27.
+    """
+    tasks = [task_params(*combination, rules) for combination in itertools.product(*VALUES_27)]
+    return _domain("cartpole54", [*tasks, *(task._replace(force=-task.force) for task in tasks)], rules)
+
+
+def cartpole1000(rules: CartpoleRules) -> Domain:
+    """Gymnasium's cart mass, pole mass and half-length, each times 0.2, 0.4, ..., 2: the grid of SD-MBTL (AAAI 2026).
+
+    Task index as there: pole mass outermost, length innermost.
+    """
+    cart_masses, pole_masses, half_lengths = (
+        [round(fifths * value / 5, 2) for fifths in range(1, 11)] for value in (1.0, 0.1, 0.5)
+    )
+    # Gymnasium's way from degrees: `math.radians` ends in another last bit.
+    angle_limit = rules.angle_limit * 2 * math.pi / 360
+    tasks = [
+        task_params(cart_mass, pole_mass, 2 * half_length, rules)._replace(angle_limit=angle_limit)
+        for pole_mass, cart_mass, half_length in itertools.product(pole_masses, cart_masses, half_lengths)
+    ]
+    # The shortest and lightest pole falls from within one limit to beyond twice the other in a single step.
+    return _domain("cartpole1000", tasks, rules, overshoot=math.inf)
+
+
 def cartpole(
     name: str,
     cart_masses: Sequence[float],
@@ -166,22 +208,28 @@ def cartpole(
     rules: CartpoleRules,
 ) -> Domain:
     """The domain of all combinations: task index with cart mass outermost and length innermost."""
-    combinations = list(itertools.product(cart_masses, pole_masses, lengths))
+    combinations = itertools.product(cart_masses, pole_masses, lengths)
+    return _domain(name, [task_params(*combination, rules) for combination in combinations], rules)
+
+
+def _domain(name: str, tasks: Sequence[CartpoleParams], rules: CartpoleRules, overshoot: float = 2.0) -> Domain:
     compiled = CompiledTasks(
-        kernels=TaskKernels(reset, step, observe),
-        params=[task_params(*combination, rules) for combination in combinations],
-        new_state=new_state,
-        observation_size=4,
+        kernels=TaskKernels(reset, step, observe), params=tasks, new_state=new_state, observation_size=4
     )
     return Domain(
         name=name,
-        task_names=tuple(f"cart {c:.3g} kg, pole {p:.3g} kg, {length:.3g} m" for c, p, length in combinations),
-        make_env=lambda task: CartpoleEnv(compiled, task),
+        task_names=tuple(_task_name(task) for task in tasks),
+        make_env=lambda task: CartpoleEnv(compiled, task, overshoot),
         compiled=compiled,
         settings=rules.as_dict(),
         sample_observations=lambda rng, count: sample_observations(rules, rng, count),
         end_feature=EndFeature("|angular velocity|", 3, *_angle_cause(rules)),
     )
+
+
+def _task_name(task: CartpoleParams) -> str:
+    name = f"cart {task.cart_mass:.3g} kg, pole {task.pole_mass:.3g} kg, {2 * task.half_length:.3g} m"
+    return f"{name}, mirrored" if task.force < 0 else name
 
 
 def sample_observations(rules: CartpoleRules, rng: np.random.Generator, count: int) -> NDArray[np.float32]:
@@ -200,7 +248,7 @@ class CartpoleEnv(KernelEnv):
     """Balance a pole on a cart of given mass, with a pole of given mass and length.
 
     ## Action space
-    `Discrete(2)`: 0 pushes the cart left, 1 right, with `force` newton.
+    `Discrete(2)`: 0 pushes the cart left, 1 right, with `force` newton; in a mirrored task, the other way round.
 
     ## Observation space
     `Box(4)`, float32: position x of the cart, angle theta of the pole from upright, and their rates of change, in
@@ -216,11 +264,11 @@ class CartpoleEnv(KernelEnv):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012  (Gymnasium's own convention)
 
-    def __init__(self, tasks: CompiledTasks, task: int, render_mode: str | None = None) -> None:
+    def __init__(self, tasks: CompiledTasks, task: int, overshoot: float, render_mode: str | None = None) -> None:
         super().__init__(tasks, task)
         params: CartpoleParams = tasks.params[task]
-        # Twice the limits, as in Gymnasium: the observation on which an episode ends lies just outside of them.
-        high = {"x": 2 * params.position_limit, "theta": 2 * params.angle_limit}
+        # Twice the limits, as in Gymnasium, or more: the observation on which an episode ends lies outside of them.
+        high = {"x": overshoot * params.position_limit, "theta": overshoot * params.angle_limit}
         order = ("x", "theta", "x_dot", "theta_dot") if params.angle_second else ("x", "x_dot", "theta", "theta_dot")
         bounds = np.array([high.get(quantity, np.inf) for quantity in order], np.float32)
         self.observation_space = gymnasium.spaces.Box(-bounds, bounds, dtype=np.float32)

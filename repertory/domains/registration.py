@@ -10,6 +10,8 @@ import gymnasium
 IDS = {
     "repertory/Cartpole27-v0": "cartpole27",
     "repertory/Cartpole125-v0": "cartpole125",
+    "repertory/Cartpole54-v0": "cartpole54",
+    "repertory/Cartpole1000-v0": "cartpole1000",
     "repertory/Pocman18-v0": "pocman18",
 }
 
