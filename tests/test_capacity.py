@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 from rich.console import Console
 
 import repertory
+from repertory.analysis import clusters
 from repertory.analysis.capacity import capacity_curve, estimate_capacity
-from repertory.analysis.clusters import cluster_tasks, clusters_over_seeds, task_signatures
+from repertory.analysis.clusters import cluster_signatures, cluster_tasks, clusters_over_seeds, task_signatures
 from repertory.analysis.recommend import candidates, decide, parse_memory
 from repertory.cli.capacity import empirical_in_console
 from repertory.errors import UsageError
@@ -253,6 +255,16 @@ def test_clusters_of_the_text_domain() -> None:
 def test_signatures_before_a_fall_are_the_minimum_and_a_quantile_of_the_same_falls() -> None:
     table = task_signatures(repertory.domain("cartpole27"), steps=20_000)
     assert (table["lowest |angular velocity|"] < table["low |angular velocity|"]).all()
+
+
+def test_more_clusters_than_are_of_use_are_not_looked_for(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clusters, "MOST_CLUSTERS", 3)
+    domain = dataclasses.replace(repertory.domain("cartpole27"), end_feature=None)
+    for tasks, counts in ((3, [2]), (4, [2, 3]), (20, [2, 3])):
+        signatures = pd.DataFrame({"reward per step": rng.random(tasks), "episode length": rng.random(tasks)})
+        assert list(cluster_signatures(domain, signatures).silhouettes) == counts
 
 
 def test_the_number_of_clusters_is_the_tasks_by_the_quantile_and_the_seeds_by_the_minimum() -> None:

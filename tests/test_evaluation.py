@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -16,6 +17,7 @@ import repertory
 from repertory.cli.evaluate import evaluate_in_console
 from repertory.domains.domain import Domain
 from repertory.errors import EpisodeFault, UsageError
+from repertory.report.capacity_view import print_frame
 from repertory.report.evaluation_view import read_evaluation, smallest_library
 from repertory.report.theory_view import show_example
 from repertory.report.watching import Performance
@@ -199,3 +201,12 @@ def test_the_command_writes_a_matrix_and_a_picture(tmp_path: Path) -> None:
     assert {file.name for file in (tmp_path / "out").iterdir()} == {"Two-run-00.csv", "Two-run-00.png"}
     assert read_evaluation(tmp_path / "out" / "Two-run-00.csv").scores.shape == (2, 27)
     assert "Evaluation of 2 policies on 27 tasks, 2 episodes each (mean return)" in screen.file.getvalue()
+
+
+@pytest.mark.parametrize("rows", [125, 126, 1000])
+def test_of_a_very_long_table_the_console_has_the_beginning(rows: int) -> None:
+    screen = console()
+    print_frame(screen, pd.DataFrame({"task": range(rows)}))
+    shown = screen.file.getvalue().split()
+    assert [int(word) for word in shown[1:126]] == list(range(125))
+    assert shown[126:] == ([] if rows == 125 else f"... and {rows - 125} more; all are in the CSV file".split())

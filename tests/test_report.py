@@ -23,7 +23,7 @@ from repertory.cli.report import report_in_console
 from repertory.core import metrics
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
-from repertory.report.chart import Axis, Band, Chart, Panel, Series
+from repertory.report.chart import Axis, Band, Chart, Panel, Series, numbers
 from repertory.report.dashboard import DashboardServer
 from repertory.report.page import embedded_json, render, write_report
 from repertory.report.section import Section, safe
@@ -74,6 +74,12 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page(sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(read_results(sweep), tmp_path_factory.mktemp("page"))
+
+
+def test_long_axes_have_few_numbers() -> None:
+    assert numbers(27) == [str(place) for place in range(27)]
+    for count, every in ((41, 10), (125, 10), (1000, 100)):
+        assert numbers(count) == [str(place) if place % every == 0 else "" for place in range(count)]
 
 
 def embedded(page: Path) -> dict:

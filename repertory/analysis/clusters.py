@@ -42,6 +42,8 @@ SEEDS_APART = 1000
 LOW_QUANTILE = 0.01
 MOST_ENDS = 2**17
 """Whose feature is noted; 600,000 steps of random Cartpole have 20,000 to 60,000."""
+MOST_CLUSTERS = 125
+"""Beyond which none are looked for: of a thousand tasks, that would take an hour."""
 MINIMUM, LOW = "lowest", "low"
 SIGNATURES = {"low": LOW, "minimum": MINIMUM}
 """Of a feature before an end: its 1% quantile, or the paper's minimum, which hangs on a single episode of thousands."""
@@ -185,7 +187,7 @@ def cluster_signatures(domain: Domain, signatures: pd.DataFrame, seed: int = 0, 
     if distinct < 3:
         raise UsageError(f"{domain.name} leaves {distinct} different signatures; clusters need 3 or more")
     silhouettes, labels = {}, {}
-    for count in range(2, distinct):
+    for count in range(2, min(distinct, MOST_CLUSTERS + 1)):
         found = KMeans(count, n_init=10, random_state=seed).fit(points)
         silhouettes[count] = float(silhouette_score(points, found.labels_))
         labels[count] = found.labels_

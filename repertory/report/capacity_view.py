@@ -23,10 +23,15 @@ from repertory.report.style import COLOURS
 from repertory.report.table import from_frame, to_console
 from repertory.report.to_matplotlib import write_figure
 
+MOST_ROWS = 125
+"""Of a table in the console."""
+
 
 def print_frame(console: Console, frame: pd.DataFrame) -> None:
-    """A table as it is, numbers to four places."""
-    console.print(to_console(from_frame("", frame)))
+    """A table as it is, numbers to four places; of a very long one, its beginning."""
+    console.print(to_console(from_frame("", frame.head(MOST_ROWS))))
+    if len(frame) > MOST_ROWS:
+        console.print(f"... and {len(frame) - MOST_ROWS} more; all are in the CSV file", soft_wrap=True)
 
 
 def save(console: Console, out: Path, name: str, frame: pd.DataFrame, chart: Chart) -> None:

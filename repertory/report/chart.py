@@ -22,6 +22,8 @@ GREY = "#8a8f98"
 """For what is only there to compare with: seen on a light page and on a dark one."""
 LONGEST_LABEL = 60
 """Characters."""
+MOST_NUMBERS = 40
+"""Along an axis."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,14 @@ def short(text: str) -> str:
     """One line of a label that fits, of text that may be anything."""
     line = one_line(text)
     return line if len(line) <= LONGEST_LABEL else f"{line[: LONGEST_LABEL - 3]}..."
+
+
+def numbers(count: int) -> list[str]:
+    """Labels 0, 1, 2 ... of many places: each has its number, or every tenth, or every hundredth."""
+    every = 1
+    while count > MOST_NUMBERS * every:
+        every *= 10
+    return [str(place) if place % every == 0 else "" for place in range(count)]
 
 
 def tick_places(axis: Axis) -> dict[float, str] | None:

@@ -31,6 +31,8 @@ from repertory.runs.spec import RunSpec
 SUMMARY_FILE = "summary.json"
 RANDOM_STEPS, RANDOM_STEPS_PLAIN = 60_000, 1_000
 """Steps of random play on each task, of a compiled domain and of another."""
+MOST_RANDOM_STEPS = 7_500_000
+"""On all tasks together."""
 SEEDS_AT_ONCE = 1000
 
 
@@ -83,6 +85,7 @@ def random_scores(domain: Domain, steps: int | None = None, seed: int = 0) -> li
     """The score of the uniform random policy on each task."""
     if steps is None:
         steps = RANDOM_STEPS if domain.compiled is not None else RANDOM_STEPS_PLAIN
+        steps = min(steps, MOST_RANDOM_STEPS // domain.n_tasks)
     rng = generator(seed, "env", 0)
     seeds: deque[int] = deque()
     play = _play_compiled if domain.compiled is not None else _play_plain
