@@ -91,6 +91,26 @@ def test_cartpole1000_is_the_published_grid_under_every_profile() -> None:
     assert domain.distinct_tasks(steps=40) == 1000
 
 
+def test_cartpole1000_as_it_was_published_on(rng: np.random.Generator) -> None:
+    """CARL sets the attributes of Gymnasium's environment once it is made, and the state once it is reset."""
+    domain = repertory.domain("cartpole1000", total_mass=1.1, pole_moment=0.05, start_range=0.1)
+    starts = np.array([domain.env(0).reset(seed=seed)[0] for seed in range(200)])
+    assert 0.099 < np.abs(starts).max() <= 0.1
+    for task in rng.integers(1000, size=50):
+        env = domain.env(int(task))
+        twin = gymnasium_twin(env._params, rederive=False)
+        env.reset(seed=int(task))
+        twin.reset()
+        twin.state = env._state[:4].copy()
+        over = False
+        while not over:
+            action = int(rng.random() < 0.5)
+            observation, reward, over, _, _ = env.step(action)
+            theirs, their_reward, their_end, _, _ = twin.step(action)
+            np.testing.assert_allclose(observation, theirs, rtol=1e-5, atol=1e-7)
+            assert (reward, over) == (their_reward, their_end)
+
+
 @pytest.mark.parametrize("profile", ["text", "released"])
 def test_cartpole54_is_the_27_tasks_and_their_mirror_images(profile: str, rng: np.random.Generator) -> None:
     domain, plain = (repertory.domain(name, profile=profile) for name in ("cartpole54", "cartpole27"))

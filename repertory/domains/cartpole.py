@@ -19,7 +19,6 @@ from repertory.settings import Settings, other_default, setting
 
 GRAVITY = 9.8
 TIME_STEP = 0.02
-RESET_RANGE = 0.05
 
 # Places in a state: the four physical quantities, then the steps of this episode.
 X, X_DOT, THETA, THETA_DOT, CLOCK = range(5)
@@ -37,6 +36,7 @@ class CartpoleRules(Settings):
     position_limit: float = setting(2.4, "The cart has left the track past this distance, in metres.", above=0)
     max_steps: int = setting(200, "An episode is cut off after this many steps.", at_least=1)
     failure_reward: float = setting(0.0, "Reward of the step on which the pole falls or the cart leaves.")
+    start_range: float = setting(0.05, "All four quantities start uniform from minus this to this.", at_least=0)
     observation_order: str = setting(
         "x theta x_dot theta_dot",
         "Order of the four observed quantities.",
@@ -77,6 +77,7 @@ class CartpoleParams(NamedTuple):
     position_limit: float
     max_steps: int
     failure_reward: float
+    start_range: float
     angle_second: bool
     total_mass: float
     pole_moment: float
@@ -93,6 +94,7 @@ def task_params(cart_mass: float, pole_mass: float, length: float, rules: Cartpo
         position_limit=rules.position_limit,
         max_steps=rules.max_steps,
         failure_reward=rules.failure_reward,
+        start_range=rules.start_range,
         angle_second=rules.observation_order == "x theta x_dot theta_dot",
         total_mass=rules.total_mass or 0.0,
         pole_moment=rules.pole_moment or 0.0,
@@ -109,7 +111,7 @@ def new_state() -> NDArray[np.float64]:
 @kernel
 def reset(params: CartpoleParams, state: NDArray[np.float64], stream: Stream) -> None:
     for i in range(4):
-        state[i] = RESET_RANGE * (2.0 * uniform(stream) - 1.0)
+        state[i] = params.start_range * (2.0 * uniform(stream) - 1.0)
     state[CLOCK] = 0.0
 
 
@@ -258,8 +260,8 @@ class CartpoleEnv(KernelEnv):
     1 a step; `failure_reward` on the step that ends in failure.
 
     ## Start and end
-    All four quantities start uniform in +-0.05. An episode terminates when |x| or |theta| passes its limit and is
-    truncated after `max_steps` steps.
+    All four quantities start uniform within `start_range` of 0. An episode terminates when |x| or |theta| passes its
+    limit and is truncated after `max_steps` steps.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012  (Gymnasium's own convention)
