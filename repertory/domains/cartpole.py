@@ -181,6 +181,7 @@ def cartpole(
         settings=rules.as_dict(),
         sample_observations=lambda rng, count: sample_observations(rules, rng, count),
         end_feature=EndFeature("|angular velocity|", 3, *_angle_cause(rules)),
+        contexts=np.array(combinations),
     )
 
 
