@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from repertory.domains.registration import register as _register_environments
 
 if TYPE_CHECKING:
+    from repertory.agents.em import EMClustering
     from repertory.agents.library import PolicyLibrary
+    from repertory.agents.mbtl import MBTL
     from repertory.analysis.evaluation import Evaluation, evaluate
     from repertory.analysis.recommend import recommend_policies
     from repertory.catalogue import domain, learner, selector
@@ -41,7 +43,9 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOME = {
+    "agents.em": ("EMClustering",),
     "agents.library": ("PolicyLibrary",),
+    "agents.mbtl": ("MBTL",),
     "analysis.evaluation": ("Evaluation", "evaluate"),
     "analysis.recommend": ("recommend_policies",),
     "catalogue": ("domain", "learner", "selector"),
@@ -74,9 +78,11 @@ __all__ = [
     "DQN",
     "DRQN",
     "EXP3",
+    "MBTL",
     "PPO",
     "PRPO",
     "Domain",
+    "EMClustering",
     "EpsilonGreedy",
     "Evaluation",
     "FixedPartition",

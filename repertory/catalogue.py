@@ -21,7 +21,9 @@ from typing import Any
 
 import gymnasium
 
+from repertory.agents.em import EMClustering
 from repertory.agents.library import PolicyLibrary
+from repertory.agents.mbtl import MBTL
 from repertory.domains.cartpole import (
     CartpoleRules,
     GymnasiumRules,
@@ -78,7 +80,7 @@ BUILT_IN: dict[str, dict[str, Any]] = {
         "fixed-partition": FixedPartition,
         "one-to-one": OneToOne,
     },
-    "agents": {"library": PolicyLibrary},
+    "agents": {"library": PolicyLibrary, "em": EMClustering, "mbtl": MBTL},
 }
 
 

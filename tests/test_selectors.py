@@ -152,6 +152,29 @@ def test_fixed_partition_is_balanced_and_random(tasks: int, policies: int) -> No
     assert len(set(partitions)) > 1 or policies == 1
 
 
+def test_a_partition_may_be_given(rng: np.random.Generator) -> None:
+    selector = repertory.FixedPartition(groups="0-2,6 / 3 / 4-5")(7, 3, rng)
+    assert [selector.select(task, rng) for task in range(7)] == [0, 0, 0, 1, 2, 2, 0]
+    assert repertory.selector("fixed-partition", groups="0-26/27-53")(54, 2, rng).select(27, rng) == 1
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ("0-2/3-6", "for 2 policies; valid: 3 groups, between slashes"),
+        ("0-2/4/5-6", r"no policy for tasks \[3\]; valid: each of 0 to 6 once"),
+        ("0-3/3/4-6", r"several policies for tasks \[3\]; valid"),
+        ("0-3/4/5-7", r"tasks that do not exist \[7\]; valid"),
+        ("0-3/4/999999999", r"tasks that do not exist \[999999999\]; valid"),
+        ("0-3//4-6", "a group in groups is ''; valid: numbers and ranges"),
+        ("a/b/c", "a group in groups is 'a'; valid: numbers and ranges"),
+    ],
+)
+def test_a_partition_that_is_none_is_refused(groups: str, message: str, rng: np.random.Generator) -> None:
+    with pytest.raises(repertory.UsageError, match=message):
+        repertory.FixedPartition(groups=groups)(7, 3, rng)
+
+
 def test_one_to_one(rng: np.random.Generator) -> None:
     selector = repertory.OneToOne()(4, 4, rng)
     assert [selector.select(task, rng) for task in range(4)] == [0, 1, 2, 3]

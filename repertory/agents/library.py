@@ -9,7 +9,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from repertory.agents.protocol import AgentSetup, Episode, Situation
+from repertory.errors import UsageError
 from repertory.learners.protocol import State
+from repertory.selectors.protocol import copies, fill
 from repertory.settings import Settings
 
 HIDDEN = 0
@@ -25,7 +27,39 @@ class PolicyLibrary(Settings):
         return LibraryAgent([setup.new_policy(number) for number in range(setup.policies)], selector)
 
 
-class LibraryAgent:
+class SavedInParts:
+    """What agents inherit that are saved part by part: their policies, and what else `parts` names."""
+
+    policies: list[Any]
+
+    def parts(self) -> dict[str, Any]:
+        return policy_parts(self.policies)
+
+    @property
+    def can_be_saved(self) -> bool:
+        return all(hasattr(part, "state_dict") and hasattr(part, "load_state_dict") for part in self.parts().values())
+
+    def state_dict(self) -> State:
+        return join(self.parts())
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        share_out(state, self.parts())
+
+
+@dataclass(frozen=True)
+class OwnArrays:
+    """The arrays of an agent's own, as one of its parts."""
+
+    arrays: Mapping[str, NDArray[Any]]
+
+    def state_dict(self) -> State:
+        return copies(self.arrays)
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        fill(self.arrays, state)
+
+
+class LibraryAgent(SavedInParts):
     """Policies and a selector. It can be saved if all of them can."""
 
     def __init__(self, policies: Sequence[Any], selector: Any) -> None:
@@ -40,16 +74,8 @@ class LibraryAgent:
         task = HIDDEN if situation.task is None else situation.task
         self.selector.update(task, episode.policy, episode.total_reward, episode.steps)
 
-    @property
-    def can_be_saved(self) -> bool:
-        parts = [self.selector, *self.policies]
-        return all(hasattr(part, "state_dict") and hasattr(part, "load_state_dict") for part in parts)
-
-    def state_dict(self) -> State:
-        return join({"selector": self.selector, **policy_parts(self.policies)})
-
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        share_out(state, {"selector": self.selector, **policy_parts(self.policies)})
+    def parts(self) -> dict[str, Any]:
+        return {"selector": self.selector, **super().parts()}
 
 
 def policy_parts(policies: Sequence[Any]) -> dict[str, Any]:
@@ -70,3 +96,16 @@ def share_out(state: Mapping[str, NDArray[Any]], parts: Mapping[str, Any]) -> No
         groups.setdefault(group, {})[name] = array
     for part, owner in parts.items():
         owner.load_state_dict(groups.get(part, {}))
+
+
+def policies_to_compare(setup: AgentSetup, agent: str) -> tuple[list[Any], int]:
+    """New policies and the number of tasks, for an agent that evaluates policies on tasks that it knows."""
+    if setup.n_tasks is None:
+        raise UsageError(f"{agent} must know which task it is; valid: without hidden tasks")
+    policies = [setup.new_policy(number) for number in range(setup.policies)]
+    if not hasattr(policies[0], "action_probabilities"):
+        raise UsageError(
+            f"{agent} evaluates its policies, and a {type(policies[0]).__name__} has no action_probabilities to choose "
+            "actions by; valid: a learner that has"
+        )
+    return policies, setup.n_tasks

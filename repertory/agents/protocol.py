@@ -3,6 +3,8 @@
     policy = agent.choose(situation, rng)     # which of agent.policies plays the next episode
     agent.ended(situation, episode)           # how it went
 
+An agent that has a method `next_task(rng)` is asked before each block which task it wants, None for the one that comes.
+
 A library of policies with a selector is an agent; so is a single policy for all tasks, a library that grows or splits,
 or one that has to infer the task. Policies learn by themselves, inside `observe`; an agent only says which one plays.
 """
@@ -47,6 +49,12 @@ class Episode(NamedTuple):
     """If the agent asked for one; see `Agent.opening_steps`."""
 
 
+class Frozen(NamedTuple):
+    """A choice: this policy plays the next episode as it is, greedily, and learns nothing from it."""
+
+    policy: int
+
+
 class Agent(Protocol):
     """What chooses the policy of every episode of a lifetime."""
 
@@ -54,7 +62,7 @@ class Agent(Protocol):
     def policies(self) -> Sequence[Learner]:
         """The policies there are now; an episode's policy is a place in this list. It may grow during a lifetime."""
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> int:
+    def choose(self, situation: Situation, rng: np.random.Generator) -> int | Frozen:
         """The policy to play the next episode."""
 
     def ended(self, situation: Situation, episode: Episode) -> None:
@@ -92,6 +100,15 @@ class AgentSetup(NamedTuple):
     make_selector: MakeSelector
     rng: np.random.Generator
     """For random draws before the first episode."""
+    blocks: int = 0
+    """Of the lifetime."""
+    tasks: Sequence[int] = ()
+    """Those that can come; none where tasks are hidden."""
+    contexts: NDArray[np.float64] | None = None
+    """(task, feature): `Domain.contexts`, where there are any and tasks are not hidden."""
+    evaluate: Callable[[Learner, int, int], float] | None = None
+    """evaluate(policy, task, episodes): the mean return of a policy that learns nothing; the steps are counted, in the
+    column `evaluation_steps` of the record. None where tasks are hidden."""
 
 
 MakeAgent = Callable[[AgentSetup], Agent]

@@ -19,12 +19,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from repertory import catalogue
-from repertory.core.at_rest import AtRest
+from repertory.core.at_rest import AtRest, play_at_rest
 from repertory.core.episode import EpisodePlayer
-from repertory.core.lifetime import EPISODE_SEEDS
 from repertory.core.metrics import standard_error
+from repertory.core.seeds import EPISODE_SEEDS
 from repertory.domains.domain import Domain
-from repertory.errors import EpisodeFault, UsageError, shown
+from repertory.errors import UsageError, shown
 from repertory.runs.opened import open_record
 from repertory.runs.record import Record
 from repertory.runs.saved_library import Library, load
@@ -91,22 +91,23 @@ def evaluate(
     check_count("episodes", episodes, 1, MOST_EPISODES)
     check_count("seed", seed, 0, EPISODE_SEEDS - episodes)
     library = _library(source, domain, learner)
-    played = _domain(library, domain)
+    tasks = _domain(library, domain)
     window = int(library.settings["learner"].get("window", getattr(learner, "window", 1)))
     players = [AtRest(own.learner, own.number, own.observation_space, window) for own in library.policies]
-    outcomes = np.empty((len(players), played.n_tasks, episodes, 2))
-    episode_player = EpisodePlayer(played)
+    outcomes = np.empty((len(players), tasks.n_tasks, episodes, 2))
+    episode_player = EpisodePlayer(tasks)
     try:
         for number, player in enumerate(players):
-            for task in range(played.n_tasks):
+            for task in range(tasks.n_tasks):
                 for episode in range(episodes):
-                    outcomes[number, task, episode] = _play(episode_player, task, player, seed + episode)
+                    played = play_at_rest(episode_player, task, player, seed + episode)
+                    outcomes[number, task, episode] = played.total_reward, played.steps
             if progress is not None:
                 progress(number + 1)
     finally:
         episode_player.close()
-    scores, errors = _scored(outcomes, played.score)
-    return Evaluation(scores, errors, played.task_names, played.score, episodes)
+    scores, errors = _scored(outcomes, tasks.score)
+    return Evaluation(scores, errors, tasks.task_names, tasks.score, episodes)
 
 
 def check_count(name: str, value: Any, smallest: int, largest: int) -> None:
@@ -137,15 +138,6 @@ def _domain(library: Library, given: Domain | None) -> Domain:
             f"the domain {domain.name} has other tasks than those of the library; valid: the one it was trained on"
         )
     return domain
-
-
-def _play(player: EpisodePlayer, task: int, policy: AtRest, seed: int) -> tuple[float, int]:
-    policy.seed(seed)
-    try:
-        outcome = player.play(task, policy, seed)
-    except EpisodeFault as fault:
-        raise EpisodeFault(f"task {task}: {fault}") from fault.__cause__
-    return outcome.total_reward, outcome.steps
 
 
 def _scored(outcomes: NDArray[np.float64], score: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

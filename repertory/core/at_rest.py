@@ -12,25 +12,56 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.errors import UsageError
+from repertory.core.episode import EpisodePlayer, Outcome
+from repertory.errors import EpisodeFault, UsageError
+from repertory.kernels.compile import kernel
 from repertory.learners.compiled_policy import CompiledPolicy
 from repertory.learners.encoding import encoder
+from repertory.learners.protocol import LearnerKernels
 from repertory.selectors.protocol import argmax_random_tie
 
 
-class AtRest:
-    """A learner that takes the action which a policy rates highest, and learns nothing."""
+@kernel
+def begin_episode(policy: Any) -> None:
+    """Every episode is like the first."""
 
-    def __init__(self, policy: Any, number: int, observation_space: gymnasium.Space[Any], window: int = 1) -> None:
-        """`number` is the policy's; `window` is how many observations it looks back on, its last one included."""
+
+@kernel
+def observe(
+    policy: Any,
+    observation: NDArray[np.float32],
+    action: int,
+    reward: float,
+    next_observation: NDArray[np.float32],
+    terminated: bool,
+    truncated: bool,
+) -> None:
+    """Nothing is learned."""
+
+
+class AtRest:
+    """A learner that takes the action which a policy rates highest, and learns nothing.
+
+    It is played compiled if the policy's kernels say how it acts at rest.
+    """
+
+    kernels: LearnerKernels | None = None
+
+    def __init__(
+        self, policy: Any, number: int | None, observation_space: gymnasium.Space[Any], window: int = 1
+    ) -> None:
+        """`number` is for messages; `window` is how many observations it looks back on, its last one included."""
         if not hasattr(policy, "action_probabilities"):
-            kind = type(policy).__name__
-            raise UsageError(f"policy {number} is a {kind}, which has no action_probabilities to choose actions by")
+            who, kind = "a policy" if number is None else f"policy {number}", type(policy).__name__
+            raise UsageError(f"{who} is a {kind}, which has no action_probabilities to choose actions by")
         self._policy = policy
         self._encode = encoder(observation_space) if isinstance(policy, CompiledPolicy) else None
         self._looks_back = window > 1
         # A policy with a memory of its last observations is asked about all of them at once.
         self._seen: deque[Any] = deque(maxlen=window)
+        if isinstance(policy, CompiledPolicy) and policy.kernels.act_at_rest is not None:
+            self.kernels = LearnerKernels(begin_episode, policy.kernels.act_at_rest, observe)
+            self.inputs, self.actions, self.handle = policy.inputs, policy.actions, policy.handle
         self.seed(0)
 
     def seed(self, seed: int) -> None:
@@ -50,6 +81,18 @@ class AtRest:
         return probabilities
 
     def act(self, observation: Any) -> int:
+        if self.kernels is not None:
+            action: int = self._policy.act_at_rest(observation)
+            return action
         return argmax_random_tie(self.probabilities(observation), self.rng)
 
     def observe(self, *step: Any) -> None: ...
+
+
+def play_at_rest(player: EpisodePlayer, task: int, policy: AtRest, seed: int) -> Outcome:
+    """An episode; an error in it is raised with the task."""
+    policy.seed(seed)
+    try:
+        return player.play(task, policy, seed)
+    except EpisodeFault as fault:
+        raise EpisodeFault(f"task {task}: {fault}") from fault.__cause__

@@ -185,7 +185,7 @@ def write_opening(
 def compiled_episode(task: TaskKernels, learner: LearnerKernels) -> Callable[..., tuple[int, float]]:
     """The same loop, compiled with the kernels of a domain and of a learner."""
     reset, step, write_observation = task
-    begin_episode, act, observe = learner
+    begin_episode, act, observe = learner.begin_episode, learner.act, learner.observe
 
     @kernel
     def run_episode(params_handle: Any, stage_handle: Any, learner_handle: Any, seed: int) -> tuple[int, float]:

@@ -15,21 +15,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repertory.agents.protocol import Episode, Situation, can_be_saved, opening_steps
+from repertory.agents.protocol import Episode, Frozen, Situation, can_be_saved, opening_steps
+from repertory.core.at_rest import AtRest
 from repertory.core.episode import EpisodePlayer, Outcome
-from repertory.core.seeds import generator
+from repertory.core.evaluator import Evaluator
+from repertory.core.seeds import EPISODE_SEEDS, generator
 from repertory.core.spread import spread_if_any
 from repertory.core.tally import BlockTally, block_table
 from repertory.domains.domain import Domain
-from repertory.errors import EpisodeFault
+from repertory.errors import EpisodeFault, shown
 from repertory.learners.health import measured
 
 HEALTH_STEPS = 20_000
 """From one measurement of health to the next, at least: so that it costs next to nothing."""
 SPREAD_STEPS = 1_500_000
 """The same for the spread of the policies, which takes longer; 25 blocks of Cartpole, as the paper's curves have it."""
-EPISODE_SEEDS = 2**31
-"""Episode seeds are below this: environments of all makes take such seeds."""
 
 
 class Monitor:
@@ -60,8 +60,9 @@ class Lifetime:
         run: int,
         hidden_tasks: bool = False,
         window: int = 1,
+        evaluator: Evaluator | None = None,
     ) -> None:
-        """`window` is how many observations the policies look back on."""
+        """`window` is how many observations the policies look back on; `evaluator` is the one that the agent asks."""
         self._domain = domain
         self._window = window
         self.agent = agent
@@ -75,6 +76,7 @@ class Lifetime:
         self._hidden_tasks = hidden_tasks
         self._task_names = domain.task_names
         self._player = EpisodePlayer(domain, opening_steps=opening_steps(agent))
+        self._evaluator = evaluator or Evaluator(domain, seed, run, window)
         self._select_rng = generator(seed, "select", run)
         self._env_rng = generator(seed, "env", run)
 
@@ -96,7 +98,7 @@ class Lifetime:
 
     def _live_blocks(self, monitors: Sequence[Monitor]) -> None:
         for block in range(len(self.rows), len(self.sequence)):
-            tally = self._tally or BlockTally(block, int(self.sequence[block]), len(self.policies))
+            tally = self._tally or BlockTally(block, self._task_of(block), len(self.policies))
             self._tally = tally
             self._live_block(tally, monitors)
             if self._is_due(tally, HEALTH_STEPS):
@@ -104,11 +106,25 @@ class Lifetime:
             if self._is_due(tally, SPREAD_STEPS):
                 spread = spread_if_any(self._domain, self.policies, self._window)
                 tally.health |= {} if spread is None else {"spread": spread}
+            tally.evaluation_steps += self._evaluator.steps_since()
             self.rows.append(tally.row())
             self._steps_before += tally.steps
             self._tally = None
             for monitor in monitors:
                 monitor.block_ended(tally)
+
+    def _task_of(self, block: int) -> int:
+        """What the agent asks for, if it may and does; else what the sequence has."""
+        ask = None if self._hidden_tasks else getattr(self.agent, "next_task", None)
+        asked = None if ask is None else ask(self._select_rng)
+        if asked is None:
+            return int(self.sequence[block])
+        if not 0 <= asked < self._domain.n_tasks:
+            raise EpisodeFault(
+                f"the agent asked for task {shown(asked)} in block {block}; valid: 0 to {self._domain.n_tasks - 1}, "
+                "or none for the one that comes"
+            )
+        return int(asked)
 
     def _is_due(self, tally: BlockTally, every: int) -> bool:
         """In the blocks in which the life passes a multiple of so many steps."""
@@ -118,15 +134,17 @@ class Lifetime:
         """Episodes of one task until the block's steps are used up; the running episode is finished."""
         situation = Situation(None if self._hidden_tasks else tally.task)
         while tally.steps < self.block_steps:
-            policy = self.agent.choose(situation, self._select_rng)
+            choice = self.agent.choose(situation, self._select_rng)
+            learns = not isinstance(choice, Frozen)
+            policy = choice if learns else choice.policy
             episode_seed = int(self._env_rng.integers(EPISODE_SEEDS))
-            outcome = self._play(tally, policy, episode_seed)
+            outcome = self._play(tally, policy, episode_seed, learns)
             tally.add(policy, outcome.total_reward, outcome.steps)
             self.agent.ended(situation, Episode(policy, outcome.total_reward, outcome.steps, outcome.opening))
             for monitor in monitors:
                 monitor.episode_ended(tally)
 
-    def _play(self, tally: BlockTally, policy: int, episode_seed: int) -> Outcome:
+    def _play(self, tally: BlockTally, policy: int, episode_seed: int, learns: bool) -> Outcome:
         """One episode; an error in it is raised with the task and the policy."""
         if not 0 <= policy < len(self.policies):
             raise EpisodeFault(
@@ -134,7 +152,8 @@ class Lifetime:
                 f"{len(self.policies) - 1}"
             )
         try:
-            outcome = self._player.play(tally.task, self.policies[policy], episode_seed, not self._hidden_tasks)
+            learner = self.policies[policy] if learns else self._at_rest(policy, episode_seed)
+            outcome = self._player.play(tally.task, learner, episode_seed, not self._hidden_tasks)
         except EpisodeFault as fault:
             raise EpisodeFault(f"{self._where(tally, policy)}: {fault}") from fault.__cause__
         if not math.isfinite(outcome.total_reward):
@@ -143,11 +162,18 @@ class Lifetime:
             )
         return outcome
 
+    def _at_rest(self, policy: int, episode_seed: int) -> AtRest:
+        at_rest = AtRest(self.policies[policy], policy, self._domain.observation_space, self._window)
+        at_rest.seed(episode_seed)
+        return at_rest
+
     def _where(self, tally: BlockTally, policy: int) -> str:
         return f"task {tally.task} ({self._task_names[tally.task]}), policy {policy}, block {tally.block}"
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Everything that decides the rest of the lifetime, between two episodes: arrays by name, and plain values."""
+        if self._tally is not None:
+            self._tally.evaluation_steps += self._evaluator.steps_since()
         values = {
             "rows": self.rows,
             "tally": None if self._tally is None else self._tally.state(),
@@ -178,6 +204,7 @@ class Lifetime:
     def close(self) -> None:
         """Close the environments."""
         self._player.close()
+        self._evaluator.close()
 
     @property
     def blocks(self) -> pd.DataFrame:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-PURPOSES = ("sequence", "select", "env", "learn", "assign")
+PURPOSES = ("sequence", "select", "env", "learn", "assign", "evaluate")
 """Add new ones at the end: the place of a name decides the random numbers of every run."""
+EPISODE_SEEDS = 2**31
+"""Episode seeds are below this: environments of all makes take such seeds."""
 
 
 def seed_sequence(seed: int, purpose: str, run: int | None = None) -> np.random.SeedSequence:

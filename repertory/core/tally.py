@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 HEALTH = "health_"
 """Columns of health begin so."""
+EVALUATION = "evaluation_steps"
+"""The column of steps that were played for evaluation alone, in the records of agents that ask for it."""
 LAST_EPISODES = 10
 """`last_return` is the mean return of this many last episodes of a block."""
 
@@ -28,6 +30,8 @@ class BlockTally:
         """How many episodes each policy played; policies that come later in the block are added."""
         self.health: dict[str, float | None] = {}
         """Of the policy that has played most, at the end of the block, where it was measured."""
+        self.evaluation_steps = 0
+        """Steps, not of the block, in which the agent had policies evaluated before it and during it."""
         self._last_returns: deque[float] = deque(maxlen=LAST_EPISODES)
 
     @property
@@ -65,6 +69,7 @@ class BlockTally:
         tally = cls(state["block"], state["task"], n_policies)
         tally.steps, tally.episodes = state["steps"], state["episodes"]
         tally.total_reward = state["total_reward"]
+        tally.evaluation_steps = state.get(EVALUATION, 0)
         tally._last_returns.extend(state["last_returns"])
         tally.plays = [state.get(f"policy_{i}", 0) for i in range(n_policies)]
         return tally
@@ -78,6 +83,7 @@ class BlockTally:
             "total_reward": self.total_reward,
             "mean_return": self.mean_return,
             "last_return": self.last_return,
+            **({EVALUATION: self.evaluation_steps} if self.evaluation_steps else {}),
             **{f"policy_{i}": count for i, count in enumerate(self.plays)},
             **{f"{HEALTH}{name}": value for name, value in self.health.items()},
         }
@@ -89,10 +95,11 @@ def block_table(rows: list[dict[str, Any]], n_policies: int) -> pd.DataFrame:
     A policy that was not there yet has played no episode. Health that was not measured is NaN.
     """
     columns = ["block", "task", "steps", "episodes", "total_reward", "mean_return", "last_return"]
+    counts = [EVALUATION] if any(EVALUATION in row for row in rows) else []
     played = max((sum(name.startswith("policy_") for name in row) for row in rows), default=0)
-    policies = [f"policy_{i}" for i in range(max(n_policies, played))]
+    counts += [f"policy_{i}" for i in range(max(n_policies, played))]
     health = list(dict.fromkeys(name for row in rows for name in row if name.startswith(HEALTH)))
-    table = pd.DataFrame([dict.fromkeys(policies, 0) | row for row in rows], columns=[*columns, *policies, *health])
+    table = pd.DataFrame([dict.fromkeys(counts, 0) | row for row in rows], columns=[*columns, *counts, *health])
     return table.astype(dict.fromkeys(health, float))
 
 

@@ -226,6 +226,7 @@ def _domain(name: str, tasks: Sequence[CartpoleParams], rules: CartpoleRules, ov
         settings=rules.as_dict(),
         sample_observations=lambda rng, count: sample_observations(rules, rng, count),
         end_feature=EndFeature("|angular velocity|", 3, *_angle_cause(rules)),
+        contexts=np.array(combinations),
     )
 
 

@@ -76,8 +76,21 @@ class Domain:
     sample_observations: Callable[[np.random.Generator, int], NDArray[np.float32]] | None = None
     """(rng, count) -> observations that policies may be compared on; the observation space's own samples if none."""
     end_feature: EndFeature | None = None
+    contexts: NDArray[np.float64] | None = field(default=None, compare=False)
+    """(task, feature): numbers that describe the tasks, such as masses and lengths, for agents that go by them."""
     is_described: bool = True
     """Whether name, task names and settings tell it from all other domains. If false, runs cannot be resumed."""
+
+    def __post_init__(self) -> None:
+        if self.contexts is None:
+            return
+        contexts = np.asarray(self.contexts, float)
+        if contexts.ndim != 2 or len(contexts) != self.n_tasks or not np.isfinite(contexts).all():
+            raise UsageError(
+                f"contexts of {self.name} have the shape {contexts.shape}; valid: finite numbers, a row for each of "
+                f"the {self.n_tasks} tasks"
+            )
+        object.__setattr__(self, "contexts", contexts)
 
     @property
     def n_tasks(self) -> int:

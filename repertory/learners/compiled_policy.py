@@ -53,6 +53,11 @@ class CompiledPolicy:
     def act(self, observation: NDArray[np.float32]) -> int:
         return self.kernels.act(self.arrays, self._checked(observation))
 
+    def act_at_rest(self, observation: NDArray[np.float32]) -> int:
+        """The action that it rates highest, of a policy whose kernels say so; it stays as it is."""
+        assert self.kernels.act_at_rest is not None
+        return self.kernels.act_at_rest(self.arrays, self._checked(observation))
+
     def observe(
         self,
         observation: NDArray[np.float32],

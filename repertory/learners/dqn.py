@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import UsageError
-from repertory.kernels.compile import kernel
+from repertory.kernels.compile import inlined, kernel
 from repertory.kernels.layout import allocate, fill_settings, layout, shared_scratch
 from repertory.kernels.network import (
     Matrix,
     NetworkShape,
+    Vector,
     activations,
     argmax,
     backward,
@@ -165,6 +166,15 @@ def begin_episode(dqn: Arrays) -> None:
     begin(dqn.replay, policy.cursor)
 
 
+@inlined
+def best_action(weights: Vector, shape: NetworkShape, room: Vector, observation: NDArray[np.float32]) -> int:
+    batch = activations(room, shape, 1)
+    for k in range(shape.inputs):
+        batch.inputs[0, k] = observation[k]
+    forward(weights, shape, batch, 1)
+    return argmax(batch.outputs, 0)
+
+
 @kernel
 def act(dqn: Arrays, observation: NDArray[np.float32]) -> int:
     """Epsilon-greedy on the action values."""
@@ -173,11 +183,13 @@ def act(dqn: Arrays, observation: NDArray[np.float32]) -> int:
     explores = uniform(policy.stream) < policy.exploration_rate
     if explores or policy.episode < policy.random_first_steps:
         return below(policy.stream, shape.outputs)
-    batch = activations(dqn.scratch[0].acting, shape, 1)
-    for k in range(shape.inputs):
-        batch.inputs[0, k] = observation[k]
-    forward(policy.weights, shape, batch, 1)
-    return argmax(batch.outputs, 0)
+    return best_action(policy.weights, shape, dqn.scratch[0].acting, observation)
+
+
+@kernel
+def act_greedily(dqn: Arrays, observation: NDArray[np.float32]) -> int:
+    policy = dqn.policy[0]
+    return best_action(policy.weights, network_shape(policy.shape), dqn.scratch[0].acting, observation)
 
 
 @kernel
@@ -211,7 +223,7 @@ observe = make_observe(compute_gradient)
 class DQNLearner(ReplayingPolicy):
     """One DQN policy: network, target network, optimiser, replay memory, random stream."""
 
-    kernels = LearnerKernels(begin_episode, act, observe)
+    kernels = LearnerKernels(begin_episode, act, observe, act_greedily)
     state_fields: ClassVar[tuple[str, ...]] = (
         *("weights", "target_weights", "square_average", "step_average", "stream"),
         *("life", "episode", "updates", "loss_total", *UNSEEN),

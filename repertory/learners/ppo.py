@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from repertory.errors import UsageError
 from repertory.kernels.actor_critic import sample, softmax_in_place
-from repertory.kernels.compile import kernel
+from repertory.kernels.compile import inlined, kernel
 from repertory.kernels.layout import allocate, fill_settings, layout, shared_scratch
 from repertory.kernels.network import (
     Matrix,
@@ -139,20 +139,37 @@ def begin_episode(ppo: Arrays) -> None:
     policy.collected = 0
 
 
-@kernel
-def act(ppo: Arrays, observation: NDArray[np.float32]) -> int:
-    """An action drawn from the policy."""
+@inlined
+def look(ppo: Arrays, observation: NDArray[np.float32]) -> Matrix:
+    """The network's outputs, in the first row: logits of the actions, then the value."""
     policy = ppo.policy[0]
     shape = network_shape(policy.shape)
-    actions = shape.outputs - 1
-    if policy.episode < policy.random_first_steps:
-        return below(policy.stream, actions)
     batch = activations(ppo.scratch[0].room, shape, policy.batch_size)
     for k in range(shape.inputs):
         batch.inputs[0, k] = observation[k]
     forward(policy.weights, shape, batch, 1)
-    softmax_in_place(batch.outputs, 0, actions)
-    return sample(batch.outputs, 0, actions, policy.stream)
+    return batch.outputs
+
+
+@kernel
+def act(ppo: Arrays, observation: NDArray[np.float32]) -> int:
+    """An action drawn from the policy."""
+    policy = ppo.policy[0]
+    actions = network_shape(policy.shape).outputs - 1
+    if policy.episode < policy.random_first_steps:
+        return below(policy.stream, actions)
+    outputs = look(ppo, observation)
+    softmax_in_place(outputs, 0, actions)
+    return sample(outputs, 0, actions, policy.stream)
+
+
+@kernel
+def act_greedily(ppo: Arrays, observation: NDArray[np.float32]) -> int:
+    outputs, best = look(ppo, observation), 0
+    for action in range(1, outputs.shape[1] - 1):
+        if outputs[0, action] > outputs[0, best]:
+            best = action
+    return best
 
 
 @kernel
@@ -231,7 +248,7 @@ def observe(
 class PPOLearner(CompiledPolicy):
     """One PPO policy: network, optimiser, the steps collected since the last update, random stream."""
 
-    kernels = LearnerKernels(begin_episode, act, observe)
+    kernels = LearnerKernels(begin_episode, act, observe, act_greedily)
     state_fields: ClassVar[tuple[str, ...]] = (
         *("weights", "mean", "square", "observations", "actions", "rewards", "stream"),
         *("collected", "life", "episode", "updates", "loss_total"),

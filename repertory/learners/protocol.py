@@ -65,6 +65,8 @@ class LearnerKernels(NamedTuple):
     begin_episode: Callable[[Any], None]
     act: Callable[[Any, NDArray[np.float32]], int]
     observe: Callable[[Any, NDArray[np.float32], int, float, NDArray[np.float32], bool, bool], None]
+    act_at_rest: Callable[[Any, NDArray[np.float32]], int] | None = None
+    """The action rated highest; writes to nothing but scratch. None: a policy at rest goes by its probabilities."""
 
 
 @runtime_checkable

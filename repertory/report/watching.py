@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from repertory.core.at_rest import AtRest
 from repertory.core.episode import blaming
-from repertory.core.lifetime import EPISODE_SEEDS, Lifetime
+from repertory.core.lifetime import Lifetime
+from repertory.core.seeds import EPISODE_SEEDS
 from repertory.core.tally import recent_shares
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError, shown

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from repertory import catalogue
-from repertory.core.tally import HEALTH
+from repertory.core.tally import EVALUATION, HEALTH
 from repertory.domains.domain import SCORES
 from repertory.errors import UsageError
 from repertory.runs.provenance import MadeBy
@@ -193,7 +193,7 @@ def read_blocks(path: Path, settings: Mapping[str, Any]) -> pd.DataFrame:
         if blocks[column].dtype.kind not in kind or not _finite(blocks[column]):
             raise Unreadable(path, f"the column '{column}' holds a value that is not a number")
     for column in blocks.columns:
-        if column.startswith(HEALTH) and blocks[column].dtype.kind not in "iuf":
+        if column.startswith((HEALTH, EVALUATION)) and blocks[column].dtype.kind not in "iuf":
             raise Unreadable(path, f"the column '{column}' holds a value that is not a number")
     for column, least, most in (
         ("task", 0, len(settings["task_names"]) - 1),

@@ -26,7 +26,8 @@ class Record:
     """A row per block: block, task, steps, episodes, total_reward, mean_return, last_return (of its last ten episodes),
     the episodes that each policy played (policy_0, policy_1, ...), and the health of the one that played most
     (health_q_largest, ...; see `repertory.learners.health`), every 20,000 steps or more; the policy spread
-    (health_spread), every 1.5 million."""
+    (health_spread), every 1.5 million. If the agent had policies evaluated, evaluation_steps is how many steps that
+    took, besides those of the block."""
     settings: dict[str, Any]
     agent: Agent
     observation_space: gymnasium.Space[Any]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from repertory import catalogue
 from repertory.agents.library import PolicyLibrary
 from repertory.agents.protocol import AgentSetup, MakeAgent
+from repertory.core.evaluator import Evaluator
 from repertory.core.lifetime import Lifetime
 from repertory.core.seeds import generator, policy_seed
 from repertory.core.sequence import SEQUENCES, authors_sequence, task_sequence
@@ -111,6 +112,7 @@ class RunSpec:
         return int(getattr(self.learner, "window", 1))
 
     def lifetime(self) -> Lifetime:
+        evaluator = Evaluator(self.domain, self.seed, self.run, self.window)
         setup = AgentSetup(
             observation_space=self.domain.observation_space,
             action_space=self.domain.action_space,
@@ -119,6 +121,10 @@ class RunSpec:
             new_policy=self.new_policy,
             make_selector=self.selector,
             rng=self._assign_rng(),
+            blocks=self.blocks,
+            tasks=() if self.hidden_tasks else tuple(self._tasks.tolist()),
+            contexts=None if self.hidden_tasks else self.domain.contexts,
+            evaluate=None if self.hidden_tasks else evaluator,
         )
         return Lifetime(
             domain=self.domain,
@@ -129,13 +135,18 @@ class RunSpec:
             run=self.run,
             hidden_tasks=self.hidden_tasks,
             window=self.window,
+            evaluator=evaluator,
         )
 
-    def _sequence(self) -> NDArray[np.int64]:
+    @property
+    def _tasks(self) -> NDArray[np.int64]:
+        """Those that can come."""
         if self.task is None:
-            return self._draws(self.domain.n_tasks)
-        tasks = np.array(self.task if isinstance(self.task, tuple) else [self.task], np.int64)
-        return tasks[self._draws(len(tasks))]
+            return np.arange(self.domain.n_tasks)
+        return np.array(self.task if isinstance(self.task, tuple) else [self.task], np.int64)
+
+    def _sequence(self) -> NDArray[np.int64]:
+        return self._tasks[self._draws(len(self._tasks))]
 
     def _draws(self, n_tasks: int) -> NDArray[np.int64]:
         if self.sequence == "authors":

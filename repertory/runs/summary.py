@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from repertory.core.episode import EpisodePlayer, Outcome
-from repertory.core.lifetime import EPISODE_SEEDS, Lifetime
+from repertory.core.lifetime import Lifetime
 from repertory.core.many_episodes import ManyEpisodes
-from repertory.core.seeds import generator
+from repertory.core.seeds import EPISODE_SEEDS, generator
 from repertory.core.spread import spread_if_any
 from repertory.core.tally import BlockTally
 from repertory.domains.domain import Domain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,18 +10,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.errors import UsageError
+from repertory.errors import UsageError, shown
+from repertory.number_ranges import parse_numbers
 from repertory.selectors.protocol import State, fill
-from repertory.settings import Settings
+from repertory.settings import Settings, setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedPartition(Settings):
-    """Unadaptive: a random partition of the tasks over the policies, sizes differing by at most one."""
+    """Unadaptive: a partition of the tasks over the policies, random with sizes differing by at most one, or given."""
+
+    groups: str | None = setting(
+        None, "The tasks of each policy, such as '0-26 / 27-40,42 / 41' for three; none: a random partition."
+    )
 
     def __call__(self, n_tasks: int, n_policies: int, rng: np.random.Generator) -> FixedSelector:
+        if self.groups is not None:
+            return FixedSelector(_policy_of_task(self.groups, n_tasks, n_policies))
         policies = np.arange(n_tasks) % n_policies
         return FixedSelector(rng.permutation(policies))
+
+
+def _policy_of_task(text: str, n_tasks: int, n_policies: int) -> NDArray[np.int64]:
+    groups = [parse_numbers(group, "a group in groups", "task") for group in text.split("/")]
+    if len(groups) != n_policies:
+        raise UsageError(f"groups is '{text}', for {len(groups)} policies; valid: {n_policies} groups, between slashes")
+    named = Counter(task for group in groups for task in group)
+    for fault, tasks in (
+        ("tasks that do not exist", [task for task in named if task >= n_tasks]),
+        ("no policy for tasks", [task for task in range(n_tasks) if task not in named]),
+        ("several policies for tasks", [task for task in named if named[task] > 1]),
+    ):
+        if tasks:
+            raise UsageError(f"groups is '{text}', with {fault} {shown(tasks)}; valid: each of 0 to {n_tasks - 1} once")
+    policy_of_task = np.zeros(n_tasks, np.int64)
+    for policy, group in enumerate(groups):
+        policy_of_task[group] = policy
+    return policy_of_task
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from repertory import catalogue
-from repertory.agents.protocol import Episode, MakeAgent, Situation, can_be_saved
+from repertory.agents.protocol import Episode, Frozen, MakeAgent, Situation, can_be_saved
 from repertory.core.lifetime import Lifetime
 from repertory.domains.domain import Domain
-from repertory.errors import EpisodeFault
+from repertory.errors import EpisodeFault, UsageError
 from repertory.learners.protocol import MakeLearner
 from repertory.runs.spec import RunSpec, run_spec
 from repertory.testing.trace import ConformanceError, expect
@@ -50,9 +50,7 @@ def check_agent(
     _check_methods(spec().lifetime().agent)
     whole = _live(spec())
     _check_same_seed(spec(), whole)
-    hidden = _live(spec(hidden_tasks=True))
-    told = [situation.task for situation in hidden.agent.situations]
-    expect(told == [None] * len(told), "hidden tasks", "a situation named the task")
+    _check_hidden_tasks(spec(hidden_tasks=True))
     if can_be_saved(whole.agent.agent):
         _check_saving(spec(), whole, blocks // 2)
 
@@ -62,7 +60,7 @@ class _Watched:
 
     def __init__(self, agent: Any) -> None:
         self.agent = agent
-        self.choices: list[int] = []
+        self.choices: list[int | Frozen] = []
         self.situations: list[Situation] = []
         self.opening_steps = int(getattr(agent, "opening_steps", 0))
 
@@ -70,7 +68,11 @@ class _Watched:
     def policies(self) -> Any:
         return self.agent.policies
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> int:
+    def next_task(self, rng: np.random.Generator) -> int | None:
+        next_task = getattr(self.agent, "next_task", None)
+        return None if next_task is None else next_task(rng)
+
+    def choose(self, situation: Situation, rng: np.random.Generator) -> int | Frozen:
         self.situations.append(situation)
         self.choices.append(self.agent.choose(situation, rng))
         return self.choices[-1]
@@ -98,6 +100,15 @@ def _live(spec: RunSpec, blocks: int | None = None, lifetime: Lifetime | None = 
         lifetime.sequence = sequence
         lifetime.close()
     return lifetime
+
+
+def _check_hidden_tasks(spec: RunSpec) -> None:
+    try:
+        lifetime = spec.lifetime()
+    except UsageError:  # an agent may refuse to live without the tasks
+        return
+    told = [situation.task for situation in _live(spec, lifetime=lifetime).agent.situations]
+    expect(told == [None] * len(told), "hidden tasks", "a situation named the task")
 
 
 def _check_same_seed(spec: RunSpec, whole: Lifetime) -> None:

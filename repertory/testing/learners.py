@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from repertory import catalogue
 from repertory.agents.library import LibraryAgent
-from repertory.core.lifetime import EPISODE_SEEDS, Lifetime
-from repertory.core.seeds import generator
+from repertory.core.lifetime import Lifetime
+from repertory.core.seeds import EPISODE_SEEDS, generator
 from repertory.core.sequence import single_task
 from repertory.domains.domain import Domain
 from repertory.learners.protocol import CompiledLearner, MakeLearner
