@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from repertory.agents.em import EMClustering
     from repertory.agents.library import PolicyLibrary
     from repertory.agents.mbtl import MBTL
+    from repertory.agents.splitting import Splitting
     from repertory.analysis.evaluation import Evaluation, evaluate
     from repertory.analysis.recommend import recommend_policies
     from repertory.catalogue import domain, learner, selector
@@ -46,6 +47,7 @@ _HOME = {
     "agents.em": ("EMClustering",),
     "agents.library": ("PolicyLibrary",),
     "agents.mbtl": ("MBTL",),
+    "agents.splitting": ("Splitting",),
     "analysis.evaluation": ("Evaluation", "evaluate"),
     "analysis.recommend": ("recommend_policies",),
     "catalogue": ("domain", "learner", "selector"),
@@ -95,6 +97,7 @@ __all__ = [
     "Record",
     "Selector",
     "SlidingWindowUCB",
+    "Splitting",
     "ThompsonSampling",
     "UCB1Tuned",
     "UsageError",

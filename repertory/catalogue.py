@@ -24,6 +24,7 @@ import gymnasium
 from repertory.agents.em import EMClustering
 from repertory.agents.library import PolicyLibrary
 from repertory.agents.mbtl import MBTL
+from repertory.agents.splitting import Splitting
 from repertory.domains.cartpole import (
     CartpoleRules,
     GymnasiumRules,
@@ -80,7 +81,7 @@ BUILT_IN: dict[str, dict[str, Any]] = {
         "fixed-partition": FixedPartition,
         "one-to-one": OneToOne,
     },
-    "agents": {"library": PolicyLibrary, "em": EMClustering, "mbtl": MBTL},
+    "agents": {"library": PolicyLibrary, "splitting": Splitting, "em": EMClustering, "mbtl": MBTL},
 }
 
 

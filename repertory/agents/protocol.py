@@ -55,6 +55,10 @@ class Frozen(NamedTuple):
     policy: int
 
 
+Event = dict[str, int | str]
+"""Something that happened to an agent's policies: `event` says what; the other entries are the agent's own."""
+
+
 class Agent(Protocol):
     """What chooses the policy of every episode of a lifetime."""
 
@@ -74,6 +78,10 @@ class SavableAgent(Agent, Protocol):
 
     opening_steps: int
     """How many first transitions of each episode it gets; an agent without this attribute gets none."""
+
+    def news(self) -> list[Event]:
+        """What has happened to its policies since this was last asked, for the record; an agent without this method
+        tells nothing. Asked at the end of every block."""
 
     @property
     def can_be_saved(self) -> bool:
@@ -117,6 +125,12 @@ MakeAgent = Callable[[AgentSetup], Agent]
 
 def opening_steps(agent: Agent) -> int:
     return int(getattr(agent, "opening_steps", 0))
+
+
+def news_of(agent: Agent) -> list[Event]:
+    """What an agent has to tell of itself since it was last asked; most have nothing."""
+    news = getattr(agent, "news", None)
+    return [] if news is None else news()
 
 
 def can_be_saved(agent: Agent) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repertory.agents.protocol import Episode, Frozen, Situation, can_be_saved, opening_steps
+from repertory.agents.protocol import Episode, Frozen, Situation, can_be_saved, news_of, opening_steps
 from repertory.core.at_rest import AtRest
 from repertory.core.episode import EpisodePlayer, Outcome
 from repertory.core.evaluator import Evaluator
@@ -107,6 +107,7 @@ class Lifetime:
                 spread = spread_if_any(self._domain, self.policies, self._window)
                 tally.health |= {} if spread is None else {"spread": spread}
             tally.evaluation_steps += self._evaluator.steps_since()
+            tally.events = news_of(self.agent)
             self.rows.append(tally.row())
             self._steps_before += tally.steps
             self._tally = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from typing import Any
 
@@ -9,10 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from repertory.agents.protocol import Event
+
 HEALTH = "health_"
 """Columns of health begin so."""
 EVALUATION = "evaluation_steps"
 """The column of steps that were played for evaluation alone, in the records of agents that ask for it."""
+EVENTS = "events"
+"""The column of what an agent told of itself, a line of JSON each; only in the record of agents that do."""
 LAST_EPISODES = 10
 """`last_return` is the mean return of this many last episodes of a block."""
 
@@ -32,6 +37,8 @@ class BlockTally:
         """Of the policy that has played most, at the end of the block, where it was measured."""
         self.evaluation_steps = 0
         """Steps, not of the block, in which the agent had policies evaluated before it and during it."""
+        self.events: list[Event] = []
+        """What the agent told of itself at the end of the block."""
         self._last_returns: deque[float] = deque(maxlen=LAST_EPISODES)
 
     @property
@@ -86,6 +93,7 @@ class BlockTally:
             **({EVALUATION: self.evaluation_steps} if self.evaluation_steps else {}),
             **{f"policy_{i}": count for i, count in enumerate(self.plays)},
             **{f"{HEALTH}{name}": value for name, value in self.health.items()},
+            **({EVENTS: "\n".join(map(json.dumps, self.events))} if self.events else {}),
         }
 
 
@@ -99,7 +107,9 @@ def block_table(rows: list[dict[str, Any]], n_policies: int) -> pd.DataFrame:
     played = max((sum(name.startswith("policy_") for name in row) for row in rows), default=0)
     counts += [f"policy_{i}" for i in range(max(n_policies, played))]
     health = list(dict.fromkeys(name for row in rows for name in row if name.startswith(HEALTH)))
-    table = pd.DataFrame([dict.fromkeys(counts, 0) | row for row in rows], columns=[*columns, *counts, *health])
+    told = [EVENTS] if any(EVENTS in row for row in rows) else []
+    filled = [dict.fromkeys(counts, 0) | dict.fromkeys(told, "") | row for row in rows]
+    table = pd.DataFrame(filled, columns=[*columns, *counts, *health, *told])
     return table.astype(dict.fromkeys(health, float))
 
 
@@ -119,6 +129,17 @@ def health_of(blocks: pd.DataFrame) -> pd.DataFrame:
     """A column for each measure; NaN in blocks in which health was not measured."""
     columns = [column for column in blocks.columns if column.startswith(HEALTH)]
     return blocks[columns].rename(columns=lambda column: column.removeprefix(HEALTH))
+
+
+def events_of(blocks: pd.DataFrame) -> list[tuple[int, Event]]:
+    """What the agent told of itself, with the block in which it did."""
+    if EVENTS not in blocks:
+        return []
+    return [
+        (int(block), json.loads(line))
+        for block, told in zip(blocks["block"], blocks[EVENTS], strict=True)
+        for line in told.splitlines()
+    ]
 
 
 def policy_columns(blocks: pd.DataFrame) -> list[str]:

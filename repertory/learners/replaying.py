@@ -84,6 +84,11 @@ class ReplayingPolicy(CompiledPolicy):
         self.handle = pack(self.arrays)
         self._task = task
 
+    def forget_experiences(self) -> None:
+        """Empty the memory, of all tasks."""
+        self._other_tasks = {}
+        self._take_up(self._task, self._new_memory())
+
     def state_dict(self) -> dict[str, NDArray[Any]]:
         state = super().state_dict() | {"task": np.array(self._task)}
         memories = {self._task: TaskMemory(self.arrays.replay, self.policy["cursor"])} | self._other_tasks

@@ -1,0 +1,289 @@
+"""A library that shares until it hurts: one policy at first, a second where two groups of tasks are in conflict.
+
+Where tasks agree, one policy learns fastest from all of them; where they conflict, no amount of training helps. Which
+it is, nobody knows beforehand, and it cannot be seen from the scores of one policy. So, ever more rarely, a copy of
+a policy practises one of its tasks alone, with its memory emptied. If the tasks agree, the copy is no better at it than
+the policy is, and is given up. If they conflict, the copy soon earns what the policy never will: it stays, and each
+task goes where it earns more. `docs/splitting.md` has the rule on one page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.agents.contest import LEAST_EPISODES, verdict
+from repertory.agents.library import join, policy_parts, share_out
+from repertory.agents.protocol import AgentSetup, Episode, Event, Situation
+from repertory.agents.splitting_memory import Meeting, Memory, Visit
+from repertory.errors import UsageError
+from repertory.learners.protocol import State
+from repertory.settings import Settings, setting
+
+BLANK_EPISODES = 2
+"""What a policy that has learned nothing earns on a task is measured once, by so many episodes."""
+FEW_TASKS = 5
+"""A copy is judged when it has met its parent on so many tasks: in two equal groups, one of five is of the other group
+in 31 cases of 32."""
+MANY_TASKS = 12
+"""By then it has shown conflict both ways, or is given up."""
+ALMOST_ALL = 0.8
+"""A policy that is in conflict with so many of the tasks is worth nothing, and its copy takes its place."""
+CONFLICTS = 2
+"""So many tasks must be in conflict either way, for one may be chance; one where there are fewer than five tasks."""
+STALE = 2.0
+"""Two policies meet again on a task when one of them has played so many times as many visits as when they met last."""
+LEVEL_EPISODES = 20
+"""What a policy earns on a task is the mean of so many last episodes of a visit."""
+HIDDEN = 0
+"""Where tasks are hidden, they are one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Splitting(Settings):
+    """A library that begins with one policy and splits where tasks conflict; `policies` is the most there may be."""
+
+    conflict: float = setting(
+        0.5,
+        "A policy is in conflict with a task on which it keeps less than this share of what another has gained.",
+        above=0,
+        below=1,
+    )
+    first_copy: int = setting(
+        4, "Visits of tasks before the first copy; each later one waits twice as long as the one before.", at_least=1
+    )
+
+    def __call__(self, setup: AgentSetup) -> SplittingLibrary:
+        return SplittingLibrary(self, setup)
+
+
+class SplittingLibrary:
+    """See the module. Places in `policies` that are not `alive` wait for the next copy."""
+
+    def __init__(self, settings: Splitting, setup: AgentSetup) -> None:
+        self.settings = settings
+        self._most = setup.policies
+        self._n_tasks = setup.n_tasks or 1
+        self._new_policy = setup.new_policy
+        self.policies: list[Any] = [setup.new_policy(0)]
+        if not (hasattr(self.policies[0], "state_dict") and hasattr(self.policies[0], "load_state_dict")):
+            raise UsageError(
+                f"a library that splits copies its policies, and {type(self.policies[0]).__name__} cannot be copied; "
+                "valid: learners with state_dict and load_state_dict"
+            )
+        self._m = Memory(wait=settings.first_copy, next_copy=settings.first_copy)
+
+    def news(self) -> list[Event]:
+        """What has happened since this was last asked."""
+        told, self._m.news = self._m.news, []
+        return told
+
+    def _tell(self, event: str, **details: int | str) -> None:
+        self._m.news.append({"event": event, **details})
+
+    # ---- an episode
+
+    def choose(self, situation: Situation, rng: Any) -> int:
+        visit = self._visit_of(HIDDEN if situation.task is None else situation.task)
+        if visit.blank is not None:
+            return visit.blank
+        if visit.practising is not None and not visit.rivals and 2 * visit.steps * self._m.visits > self._m.steps:
+            visit.rivals, visit.returns = [visit.practising], {}  # half a visit of practice: the parent comes back
+        while visit.rivals:
+            ours, theirs = (visit.returns.setdefault(p, []) for p in (visit.champion, visit.rivals[-1]))
+            outcome = verdict(ours, theirs)
+            if outcome is None:
+                return visit.champion if len(ours) <= len(theirs) else visit.rivals[-1]
+            self._settle(visit, outcome)
+        if visit.may_copy and len(visit.returns.get(visit.champion, ())) >= LEAST_EPISODES:
+            visit.may_copy = False
+            self._copy_if_worse_than_usual(visit)
+        return visit.champion
+
+    def ended(self, situation: Situation, episode: Episode) -> None:
+        visit = self._m.visit
+        assert visit is not None
+        visit.steps += episode.steps
+        returns = visit.returns.setdefault(episode.policy, [])
+        returns.append(episode.total_reward)
+        if not visit.rivals:
+            del returns[:-LEVEL_EPISODES]
+        if episode.policy == visit.blank and len(returns) == BLANK_EPISODES:
+            self._m.blank[visit.task] = float(np.mean(visit.returns.pop(visit.blank)))
+            visit.blank = None
+
+    # ---- a visit
+
+    def _visit_of(self, task: int) -> Visit:
+        """The current one, or the next if the task is another."""
+        m = self._m
+        if m.visit is not None:
+            if m.visit.task == task:
+                return m.visit
+            self._end_visit(m.visit)
+        home = m.home.get(task, -1)
+        champion = home if home in m.alive else max(m.alive, key=lambda policy: m.visits_of[policy])
+        rivals = [policy for policy in m.alive if policy != champion and self._should_meet(champion, policy, task)]
+        visit = m.visit = Visit(task, champion, rivals)
+        if len(m.alive) < self._most:
+            if task not in m.blank:
+                visit.blank = self._free_place()
+                self.policies[visit.blank] = self._new_policy(visit.blank)
+            visit.may_copy = m.on_trial is None and m.visits >= m.next_copy
+        return visit
+
+    def _end_visit(self, visit: Visit) -> None:
+        m = self._m
+        for policy in m.alive:
+            if visit.returns.get(policy):
+                self._note_level(policy, visit)
+        m.visits += 1
+        m.steps += visit.steps
+        m.visits_of[visit.champion] += 1
+        before = m.home.get(visit.task, visit.champion)
+        m.home[visit.task] = visit.champion
+        if before != visit.champion:
+            self._tell("moves", task=visit.task, policy=before, to=visit.champion)
+
+    def _note_level(self, policy: int, visit: Visit) -> None:
+        self._m.levels[policy, visit.task] = float(np.mean(visit.returns[policy][-LEVEL_EPISODES:]))
+
+    def _should_meet(self, one: int, other: int, task: int) -> bool:
+        """If they never have on this task, or if one of them may have become another policy since."""
+        first, second = sorted((one, other))
+        meeting = self._m.meetings.get((first, second, task))
+        if meeting is None:
+            return True
+        now = self._m.visits_of[first], self._m.visits_of[second]
+        return any(n > STALE * max(before, 1) for n, before in zip(now, meeting.visits, strict=True))
+
+    # ---- copies
+
+    def _free_place(self) -> int:
+        m = self._m
+        for place in range(len(self.policies)):
+            if place not in m.alive:
+                return place
+        self.policies.append(None)
+        m.visits_of.append(0)
+        m.born.append(0)
+        return len(self.policies) - 1
+
+    def _copy_if_worse_than_usual(self, visit: Visit) -> None:
+        """Where a policy gains less than on its other tasks, sharing may have a price."""
+        m, parent = self._m, visit.champion
+        gains = [level - self._ignorance(task) for (policy, task), level in m.levels.items() if policy == parent]
+        if not gains or np.mean(visit.returns[parent]) - self._ignorance(visit.task) >= np.mean(gains):
+            return
+        place = self._free_place()
+        copy: Any = self._new_policy(place)
+        self.policies[place] = copy
+        copy.load_state_dict(self.policies[parent].state_dict())
+        forget_experiences(copy)
+        m.alive.append(place)
+        m.visits_of[place], m.born[place] = 0, m.visits
+        m.on_trial = parent, place
+        m.wait *= 2
+        m.next_copy = m.visits + m.wait
+        visit.champion, visit.practising, visit.steps = place, parent, 0
+        self._tell("copy", policy=place, of=parent, task=visit.task)
+
+    def _ignorance(self, task: int) -> float:
+        """What a policy earns that has learned nothing, or the least that any has earned where that is not known."""
+        m = self._m
+        if task in m.blank:
+            return m.blank[task]
+        return min((level for (_, other), level in m.levels.items() if other == task), default=0.0)
+
+    def _give_up(self, loser: int, winner: int, why: str) -> None:
+        m, visit = self._m, self._m.visit
+        m.alive.remove(loser)
+        m.home = {task: winner if policy == loser else policy for task, policy in m.home.items()}
+        m.levels = {key: level for key, level in m.levels.items() if key[0] != loser}
+        m.meetings = {key: meeting for key, meeting in m.meetings.items() if loser not in key[:2]}
+        if m.on_trial is not None and loser in m.on_trial:
+            m.on_trial = None
+        if visit is not None:
+            visit.practising = None
+            visit.rivals = [policy for policy in visit.rivals if policy != loser]
+            visit.champion = winner if visit.champion == loser else visit.champion
+        self._tell("ends", policy=loser, heir=winner, why=why)
+
+    # ---- judgement
+
+    def _settle(self, visit: Visit, outcome: int) -> None:
+        """The champion has met a rival."""
+        m, champion, rival = self._m, visit.champion, visit.rivals.pop()
+        first, second = sorted((champion, rival))
+        m.meetings[first, second, visit.task] = Meeting(
+            outcome if first == champion else -outcome, (m.visits_of[first], m.visits_of[second])
+        )
+        for policy in (first, second):
+            self._note_level(policy, visit)
+        # Of equals, the one that plays more: so tasks that agree come together again.
+        if outcome < 0 or (outcome == 0 and m.visits_of[rival] > m.visits_of[champion]):
+            visit.champion = rival
+        younger = max(first, second, key=lambda policy: m.born[policy])
+        self._judge(first + second - younger, younger, visit)
+
+    def _judge(self, older: int, younger: int, visit: Visit) -> None:
+        """Whether both are needed."""
+        m = self._m
+        pair = min(older, younger), max(older, younger)
+        met = [task for first, second, task in m.meetings if (first, second) == pair]
+        ours = sum(self._is_in_conflict(older, younger, task) for task in met)
+        theirs = sum(self._is_in_conflict(younger, older, task) for task in met)
+        if visit.practising == older:
+            visit.practising = None
+            if not ours:
+                self._give_up(younger, older, f"it plays task {visit.task} no better")
+        elif len(met) >= min(FEW_TASKS, self._n_tasks):
+            on_trial = m.on_trial == (older, younger)
+            if min(ours, theirs) >= (CONFLICTS if self._n_tasks >= FEW_TASKS else 1):
+                if on_trial:
+                    self._split(older, younger, ours, theirs)
+            elif not theirs and ours >= ALMOST_ALL * len(met):
+                self._give_up(older, younger, "it is the better one nowhere")
+            elif not ours or (on_trial and self._has_had_its_chance(younger, len(met))):
+                self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
+
+    def _has_had_its_chance(self, copy: int, met: int) -> bool:
+        return met >= min(MANY_TASKS, self._n_tasks) or copy not in self._m.home.values()
+
+    def _is_in_conflict(self, policy: int, other: int, task: int) -> bool:
+        """Whether a policy keeps too little of what another has gained on a task on which they have met."""
+        m = self._m
+        first, second = sorted((policy, other))
+        won = m.meetings[first, second, task].verdict * (1 if other == first else -1) > 0
+        nothing = self._ignorance(task)
+        gain = m.levels[other, task] - nothing
+        return won and m.levels[policy, task] - nothing < self.settings.conflict * gain
+
+    def _split(self, parent: int, copy: int, ours: int, theirs: int) -> None:
+        """The copy stays. What the parent remembers of the tasks that leave it would teach it the wrong thing."""
+        self._m.on_trial = None
+        self._m.wait //= 2
+        forget_experiences(self.policies[parent])
+        self._tell("stays", policy=copy, beside=parent, needed=ours, other_needed=theirs)
+
+    # ---- saving
+
+    def state_dict(self) -> State:
+        return join(policy_parts(self.policies)) | {"library/memory": self._m.as_array()}
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        count = len({name.partition("/")[0] for name in state} - {"library"})
+        self.policies = [self._new_policy(place) for place in range(count)]
+        share_out(state, policy_parts(self.policies))
+        self._m = Memory.from_array(state["library/memory"])
+
+
+def forget_experiences(policy: Any) -> None:
+    """Empty the memory of a policy that has one."""
+    forget = getattr(policy, "forget_experiences", None)
+    if forget is not None:
+        forget()

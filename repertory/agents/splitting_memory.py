@@ -1,0 +1,93 @@
+"""What a library that splits knows of its tasks and policies, and how that is saved."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.agents.protocol import Event
+
+TABLES = ("home", "blank", "levels", "meetings")
+"""The fields of `Memory` whose keys are numbers or pairs of them, which JSON does not have."""
+
+
+@dataclass
+class Meeting:
+    """How two policies, `first < second`, did on a task when they last met there."""
+
+    verdict: int
+    """1 if the first earned more, -1 if the second did, 0 for a draw."""
+    visits: tuple[int, int]
+    """That each had played by then."""
+
+
+@dataclass
+class Visit:
+    """Consecutive episodes of one task."""
+
+    task: int
+    champion: int
+    """The policy that is to play it."""
+    rivals: list[int]
+    """Policies that the champion has to meet first."""
+    returns: dict[int, list[float]] = field(default_factory=dict)
+    """By policy."""
+    steps: int = 0
+    blank: int | None = None
+    """The place of a policy that has learned nothing, while it plays."""
+    may_copy: bool = False
+    practising: int | None = None
+    """The parent, while a copy practises its task alone."""
+
+
+@dataclass
+class Memory:
+    """All that decides the agent's future, its policies aside, as plain values."""
+
+    alive: list[int] = field(default_factory=lambda: [0])
+    visits: int = 0
+    steps: int = 0
+    visits_of: list[int] = field(default_factory=lambda: [0])
+    born: list[int] = field(default_factory=lambda: [0])
+    """The visit in which the policy at each place was made."""
+    home: dict[int, int] = field(default_factory=dict)
+    """The policy that played each task last."""
+    blank: dict[int, float] = field(default_factory=dict)
+    """What a policy that has learned nothing earns on each task."""
+    levels: dict[tuple[int, int], float] = field(default_factory=dict)
+    """What a policy earned on a task in its last visit there: by (policy, task)."""
+    meetings: dict[tuple[int, int, int], Meeting] = field(default_factory=dict)
+    """By (first, second, task)."""
+    on_trial: tuple[int, int] | None = None
+    """A copy that has yet to show that it is needed: (parent, copy)."""
+    wait: int = 0
+    """From the last copy to the next, in visits."""
+    next_copy: int = 0
+    visit: Visit | None = None
+    """The current one."""
+    news: list[Event] = field(default_factory=list)
+    """What has not been told yet."""
+
+    def as_array(self) -> NDArray[np.uint8]:
+        """JSON, as bytes: a checkpoint holds arrays only."""
+        plain = asdict(self)
+        for name in TABLES:
+            plain[name] = list(plain[name].items())
+        if plain["visit"] is not None:
+            plain["visit"]["returns"] = list(plain["visit"]["returns"].items())
+        return np.frombuffer(json.dumps(plain).encode(), np.uint8)
+
+    @classmethod
+    def from_array(cls, array: NDArray[np.uint8]) -> Memory:
+        plain = json.loads(array.tobytes())
+        for name in TABLES:
+            plain[name] = {tuple(key) if isinstance(key, list) else key: value for key, value in plain[name]}
+        plain["meetings"] = {key: Meeting(m["verdict"], tuple(m["visits"])) for key, m in plain["meetings"].items()}
+        if plain["visit"] is not None:
+            plain["visit"] = Visit(**plain["visit"] | {"returns": dict(plain["visit"]["returns"])})
+        if plain["on_trial"] is not None:
+            plain["on_trial"] = tuple(plain["on_trial"])
+        return cls(**plain)

@@ -1,0 +1,131 @@
+"""The library that shares until it hurts: contests, known groups, bounds, and what it tells of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import mannwhitneyu
+from sklearn.metrics import adjusted_rand_score
+from test_examples import load
+
+import repertory
+from repertory.agents.contest import CLEAR, MOST_EPISODES, rank_lead, verdict
+from repertory.core.tally import events_of
+from repertory.testing import check_agent, grouped_tasks
+
+TabularQ: Any = load("tabular_q.py").TabularQ
+
+
+# ------------------------------------------------------------------------------------------------- contests
+
+
+def test_a_contest_says_the_opposite_to_the_other_side() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        ours, theirs = rng.integers(0, 5, 8).tolist(), rng.integers(1, 6, 8).tolist()
+        assert verdict(ours, theirs) == -verdict(theirs, ours)
+
+
+def test_a_contest_ends_early_where_all_is_clear_and_waits_where_it_is_not() -> None:
+    assert verdict([9, 9, 9], [1, 1, 1]) is None
+    assert verdict([9, 8, 9, 8], [1, 2, 1, 7]) == 1
+    assert verdict([200] * 4, [200] * 4) == 0
+    assert verdict([9, 8, 9, 1], [1, 2, 1, 7]) is None
+
+
+def test_the_lead_is_that_of_mann_and_whitney() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        ours, theirs = rng.normal(size=8), rng.normal(0.5, 2, size=8)
+        lead = rank_lead(ours, theirs)
+        p_value = mannwhitneyu(ours, theirs, method="asymptotic", use_continuity=False).pvalue
+        assert (abs(lead) > CLEAR) == (p_value < 2 * 0.00990)
+
+
+def test_equals_are_seldom_told_apart() -> None:
+    """At most one contest in ten, as episodes are added until it ends."""
+    rng = np.random.default_rng(2)
+    told_apart = 0
+    for _ in range(1000):
+        ours, theirs = rng.exponential(size=MOST_EPISODES), rng.exponential(size=MOST_EPISODES)
+        outcomes = (verdict(ours[:n].tolist(), theirs[:n].tolist()) for n in range(4, MOST_EPISODES + 1))
+        told_apart += next(outcome for outcome in outcomes if outcome is not None) != 0
+    assert told_apart < 100
+
+
+# ---------------------------------------------------------------------------------------------- known groups
+
+
+def live(groups: int, policies: int, seed: int, tasks_per_group: int = 5) -> tuple[repertory.Record, list[int]]:
+    """A life on tasks in known groups, and the policy that plays each task at its end."""
+    domain = grouped_tasks(groups, tasks_per_group)
+    record = repertory.live(
+        domain, TabularQ, policies, agent=repertory.Splitting(), blocks=150, block_steps=200, seed=seed
+    )
+    plays = record.blocks.filter(regex="^policy_").to_numpy()
+    last = {int(task): int(row.argmax()) for task, row in zip(record.blocks["task"], plays, strict=True)}
+    return record, [last[task] for task in range(domain.n_tasks)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tasks_that_agree_stay_with_one_policy(seed: int) -> None:
+    _record, policy_of = live(groups=1, policies=4, seed=seed)
+    assert len(set(policy_of)) == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tasks_in_conflict_end_in_their_true_groups(seed: int) -> None:
+    record, policy_of = live(groups=2, policies=4, seed=seed)
+    assert adjusted_rand_score([task // 5 for task in range(10)], policy_of) == 1.0
+    alone, _ = live(groups=2, policies=1, seed=seed)
+    assert record.lifetime_score > 1.2 * alone.lifetime_score
+
+
+def test_there_are_never_more_policies_than_allowed() -> None:
+    record, policy_of = live(groups=4, policies=2, seed=0, tasks_per_group=3)
+    assert len(record.policies) == 2
+    assert set(policy_of) <= {0, 1}
+
+
+def test_the_record_tells_what_became_of_the_policies() -> None:
+    record, _ = live(groups=2, policies=4, seed=0)
+    told = [event["event"] for _block, event in events_of(record.blocks)]
+    assert {"copy", "stays", "moves"} <= set(told)
+    library = repertory.live(grouped_tasks(2), TabularQ, 2, blocks=3, block_steps=20)
+    assert "events" not in library.blocks
+
+
+# ---------------------------------------------------------------------------------------------------- the rest
+
+
+def test_it_follows_the_protocol_and_resumes_to_the_bit() -> None:
+    check_agent(repertory.Splitting(first_copy=1), learner="dqn", blocks=12, block_steps=800)
+    check_agent(repertory.Splitting(first_copy=1), grouped_tasks(2), TabularQ, policies=3, blocks=60, block_steps=200)
+
+
+def test_a_learner_that_cannot_be_copied_is_refused() -> None:
+    class Uncopied:
+        def __init__(self, *_: Any) -> None: ...
+
+        def begin_episode(self) -> None: ...
+
+        def act(self, observation: Any) -> int:
+            return 0
+
+        def observe(self, *_: Any) -> None: ...
+
+    with pytest.raises(repertory.UsageError, match="Uncopied cannot be copied; valid: learners with state_dict"):
+        repertory.live("cartpole27", Uncopied, 2, agent="splitting", blocks=1, block_steps=10)
+
+
+def test_a_policy_that_forgets_keeps_its_weights_and_loses_its_memory() -> None:
+    settings, domain = repertory.DQN(learning_starts=50), repertory.domain("cartpole27")
+    (policy,) = repertory.live(domain, settings, 1, blocks=2, block_steps=300).policies
+    before = policy.state_dict()
+    policy.forget_experiences()
+    after, blank = policy.state_dict(), settings(domain.observation_space, domain.action_space, 0).state_dict()
+    assert (after["weights"] == before["weights"]).all()
+    assert after["updates"] == before["updates"] > 0
+    assert all((after[name] == blank[name]).all() for name in after if name.startswith("task "))
