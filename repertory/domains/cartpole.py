@@ -226,8 +226,14 @@ def _domain(name: str, tasks: Sequence[CartpoleParams], rules: CartpoleRules, ov
         settings=rules.as_dict(),
         sample_observations=lambda rng, count: sample_observations(rules, rng, count),
         end_feature=EndFeature("|angular velocity|", 3, *_angle_cause(rules)),
-        contexts=np.array(combinations),
+        contexts=_contexts(tasks),
     )
+
+
+def _contexts(tasks: Sequence[CartpoleParams]) -> NDArray[np.float64]:
+    """Cart mass, pole mass and length and, if that differs, which way action 1 pushes."""
+    rows = [(task.cart_mass, task.pole_mass, 2 * task.half_length, np.sign(task.force)) for task in tasks]
+    return np.array(rows)[:, : 4 if any(task.force < 0 for task in tasks) else 3]
 
 
 def _task_name(task: CartpoleParams) -> str:
