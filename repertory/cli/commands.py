@@ -116,16 +116,16 @@ def reproduce(
 @app.command()
 def report(
     results: Annotated[Path, typer.Argument(help="A folder of runs, as 'repertory reproduce' leaves.")],
-    out: Annotated[Path, typer.Option(help="Folder for the page, its figures and its tables.")] = Path("report"),
+    out: Annotated[Path, typer.Option(help="Folder for the page and its tables.")] = Path("report"),
     compute_missing: Annotated[
         bool, typer.Option("--compute-missing", help="Run the one-to-one runs that forgetting and transfer need.")
     ] = False,
-    figures: Annotated[bool, typer.Option(help="Write every figure as SVG and PNG too, for use elsewhere.")] = True,
+    figures: Annotated[bool, typer.Option(help="Write every figure as SVG and PNG too, for use elsewhere.")] = False,
 ) -> None:
     """Write one page with all tables and figures, the paper's beside ours; works on unfinished sweeps too."""
     from repertory.cli.report import report_in_console
 
-    report_in_console(results, out, compute_missing, console(), figures)
+    report_in_console(results, out, compute_missing, figures, console())
 
 
 @app.command()
