@@ -10,7 +10,7 @@ import matplotlib as mpl
 
 from repertory.benchmarks.figures_text import figure_text, target_text
 from repertory.benchmarks.result import Result
-from repertory.report.style import COLOURS
+from repertory.report.chart import COLOURS
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

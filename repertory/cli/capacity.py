@@ -17,8 +17,12 @@ from repertory.analysis.update_control import CapacityParts, capacity_parts, con
 from repertory.cli.screen import print_problems
 from repertory.cli.sweep_display import SweepDisplay
 from repertory.errors import RunStopped, UsageError, shown, unknown
+from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.paths import check_new_folder
 from repertory.report import capacity_view as view
+from repertory.report.sections.capacity import parts_table
+from repertory.report.sections.memory import memory_chart
+from repertory.report.table import to_console
 from repertory.runs.folder import RunFolder
 from repertory.runs.spec import RunSpec
 from repertory.runs.status import FINISHED
@@ -44,14 +48,13 @@ def empirical_in_console(
     table = view.empirical_table(estimates, tolerance, published)
     view.print_frame(console, view.scores_table(estimates))
     console.print()
-    view.print_frame(console, table)
+    console.print(to_console(table))
     for learner in estimates:
         _print_parts(console, learner, capacity_parts(results, controls, learner))
     if min(min(estimate.runs.values()) for estimate in estimates.values()) < 2:
         console.print("no intervals: they need at least two runs of each condition", soft_wrap=True)
-    view.save(
-        console, out, f"empirical-{results.path.resolve().name}", table, view.empirical_figure(estimates, tolerance)
-    )
+    chart = view.empirical_figure(estimates, tolerance)
+    view.save(console, out, f"empirical-{results.path.resolve().name}", pd.DataFrame(table.rows), chart)
 
 
 def _print_parts(console: Console, learner: str, parts: Sequence[CapacityParts]) -> None:
@@ -64,7 +67,7 @@ def _print_parts(console: Console, learner: str, parts: Sequence[CapacityParts])
             soft_wrap=True,
         )
         return
-    view.print_frame(console, view.parts_table(learner, parts))
+    console.print(to_console(parts_table([{"learner": learner, **part._asdict()} for part in parts if part.tasks])))
     for part in parts:
         if warning := parts_warning(part):
             console.print(f"{learner} with {part.policies}: {warning}", soft_wrap=True)
@@ -79,12 +82,6 @@ def learners_with_scores(results: Results) -> list[str]:
             f"next: {command(results, 'Unadaptive*')}"
         )
     return found
-
-
-def theoretical_in_console(example: str, tolerance: float, out: Path, console: Console) -> None:
-    from repertory.report.theory_view import show_example
-
-    show_example(example, tolerance, out, console)
 
 
 def clusters_in_console(
@@ -163,6 +160,13 @@ def _numbers(text: str) -> list[int]:
 
 
 def memory_in_console(blocks: int | None, runs: int, out: Path, console: Console) -> None:
-    from repertory.report.memory_view import show_memory
-
-    show_memory(blocks, runs, out, console)
+    check_new_folder(out)
+    settings = GrowingLibrary(runs=runs) if blocks is None else GrowingLibrary(runs=runs, blocks=blocks)
+    table = memory_table(settings)
+    view.print_frame(console, table)
+    console.print(
+        f"policies held at the peak over those of a fixed library; {settings.tasks} tasks, {settings.blocks} blocks, "
+        f"mean of {settings.runs} runs",
+        soft_wrap=True,
+    )
+    view.save(console, out, "memory", table, memory_chart(settings))

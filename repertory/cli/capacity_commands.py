@@ -44,9 +44,9 @@ def theoretical(
     out: Out = Path("capacity"),
 ) -> None:
     """Tasks per policy in theory: the least number of policies that is epsilon-optimal on all tasks, exactly."""
-    from repertory.cli.capacity import theoretical_in_console
+    from repertory.report.theory_view import show_example
 
-    theoretical_in_console(example, tolerance, out, console())
+    show_example(example, tolerance, out, console())
 
 
 @app.command()

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from repertory.cli.listing import published_text
 from repertory.cli.screen import print_problems
-from repertory.report.time_table import duration, time_sentence
+from repertory.report.sections.time import duration, time_sentence
 from repertory.runs.status import DIVERGED, FINISHED, RUNNING, Status
 from repertory.sweeps.job import Job
 from repertory.sweeps.results import Results

@@ -6,10 +6,12 @@ may come from anywhere; whoever draws it shows it as it is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import one_line
@@ -18,6 +20,8 @@ Values: TypeAlias = "Sequence[Any] | NDArray[Any]"
 LINE, POINTS, BOTH, STEPS, BARS = "line", "points", "both", "steps", "bars"
 """Kinds of series; `both` is points with a line through them, and a step holds from its point to the next."""
 SOLID, DASH, DOT, DASHDOT = "solid", "dash", "dot", "dashdot"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7f7f7f")
+"""Told apart by colour-blind eyes as well (after Okabe and Ito)."""
 GREY = "#8a8f98"
 """For what is only there to compare with: seen on a light page and on a dark one."""
 LONGEST_LABEL = 60
@@ -144,3 +148,16 @@ def tick_places(axis: Axis) -> dict[float, str] | None:
     if axis.labels is not None:
         return {float(place): text for place, text in enumerate(axis.labels) if text}
     return None if axis.ticks is None else dict(axis.ticks)
+
+
+def plain(value: Any) -> Any:
+    """JSON's own kinds of value: arrays to lists, NaN to null."""
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

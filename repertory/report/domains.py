@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from repertory.sweeps.results import Results, Run
@@ -44,6 +44,15 @@ def by_domain(results: Results) -> list[Part]:
             own = replace(results, runs=tuple(replace(r, condition=part.named(r.condition)) for r in runs), sweep=None)
         parts.append(replace(part, results=own))
     return parts
+
+
+def by_learner(results: Results) -> Iterator[tuple[Part, str, dict[str, list[Run]]]]:
+    """Each learner on each domain: the part it is of, its name there, and the finished runs of its conditions."""
+    for part in by_domain(results):
+        groups: dict[str, dict[str, list[Run]]] = {}
+        for name, runs in part.results.by_condition.items():
+            groups.setdefault(runs[0].settings["learner"]["name"], {})[name] = runs
+        yield from ((part, part.named(learner), conditions) for learner, conditions in groups.items())
 
 
 def together(results: Results, parts: Sequence[Part]) -> Results:

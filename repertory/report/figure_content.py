@@ -14,11 +14,10 @@ from repertory.core.metrics import Development, cumulative_reward, measured_curv
 from repertory.core.sequence import task_sequence
 from repertory.core.tally import HEALTH
 from repertory.paper.memory_simulation import GrowingLibrary
-from repertory.report.chart import DASH, SOLID, Axis, Chart, Heatmap, Panel, single
+from repertory.report.chart import COLOURS, DASH, SOLID, Axis, Chart, Heatmap, Panel, single
 from repertory.report.sections.development import STEPS_AXIS, Conditions, curves, score_curve, stretch_of
 from repertory.report.sections.memory import memory_chart
 from repertory.report.sections.scores import score_rows, score_table
-from repertory.report.style import COLOURS
 from repertory.report.table import PROSE, Table, name_column
 from repertory.sweeps.results import Results, Run
 

@@ -68,13 +68,8 @@ def page_content(results: Results, sections: Sequence[Section]) -> dict[str, Any
         "summary": "".join(f"<p>{escaping.to_html(sentence)}</p>" for sentence in headline(results)),
         "contents": "\n".join(f'<a href="#{each.name}">{escaping.to_html(each.title)}</a>' for each in sections),
         "sections": "\n".join(section_html(each) for each in sections),
-        "charts": {chart.name: figure_of(chart) for each in sections for chart in each.charts},
+        "charts": {chart.name: to_plotly(chart) for each in sections for chart in each.charts},
     }
-
-
-def figure_of(chart: Chart) -> dict[str, Any]:
-    """The Plotly figure, with its layout for narrow screens."""
-    return {**to_plotly(chart), "narrow": to_plotly(chart, is_narrow=True)["layout"]}
 
 
 def section_html(section: Section) -> str:

@@ -15,9 +15,8 @@ from repertory.paper.polynomials import EXAMPLE_1, polynomial_capacity
 from repertory.paper.walks import WalkCapacity, walk_capacities
 from repertory.paths import check_new_folder
 from repertory.report.capacity_view import print_frame, save
-from repertory.report.chart import BARS, DASH, GREY, STEPS, Axis, Mark, Rule, Series, single
+from repertory.report.chart import BARS, COLOURS, DASH, GREY, STEPS, Axis, Mark, Rule, Series, single
 from repertory.report.evaluation_view import cover_table, read_evaluation, smallest_library
-from repertory.report.style import COLOURS
 
 EXAMPLES = ("polynomials", "walks")
 

@@ -24,10 +24,10 @@ from repertory.report.chart import (
     Panel,
     Rule,
     Series,
+    plain,
     short,
     tick_places,
 )
-from repertory.report.plain_values import plain
 
 MARKERS = {"up": "triangle-up", "down": "triangle-down", "dash": "line-ew"}
 """Where Plotly has other names."""
@@ -41,8 +41,8 @@ PANEL, TITLE, AXIS = 330, 34, 60
 """Pixels that a panel, a title above it and the labels below it take."""
 
 
-def to_plotly(chart: Chart, is_narrow: bool = False) -> dict[str, Any]:
-    """`data` and `layout` of the figure. On a narrow screen, panels are below each other and the legend below them."""
+def to_plotly(chart: Chart) -> dict[str, Any]:
+    """`data` and `layout` of the figure; in `narrow`, the layout for a narrow screen: panels below each other."""
     named: set[str] = set()
     data = []
     for number, panel in enumerate(chart.panels, start=1):
@@ -50,7 +50,7 @@ def to_plotly(chart: Chart, is_narrow: bool = False) -> dict[str, Any]:
             trace = _trace(mark, named)
             if trace is not None:
                 data.append({**trace, "xaxis": _axis("x", number), "yaxis": _axis("y", number)})
-    return plain({"data": data, "layout": _layout(chart, named, is_narrow)})
+    return plain({"data": data, "layout": _layout(chart, named, False), "narrow": _layout(chart, named, True)})
 
 
 def shown(text: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from repertory.core.metrics import STRETCH, Development, development
 from repertory.report.chart import Axis, Band, Chart, Mark, Series, single
-from repertory.report.domains import Part, by_domain
+from repertory.report.domains import by_learner
 from repertory.report.section import Section, file_name
 from repertory.report.sections.curve_styles import styles
 from repertory.sweeps.results import Results, Run
@@ -22,24 +22,15 @@ STEPS_AXIS = Axis("steps (millions)", low=0)
 def section(results: Results) -> Section | None:
     stretch = stretch_of(results)
     charts: list[Chart] = []
-    for part in by_domain(results):
-        for learner, conditions in by_learner(part).items():
-            name = file_name("development", learner, [chart.name for chart in charts])
-            charts.append(_chart(name, learner, conditions, stretch))
+    for _part, learner, conditions in by_learner(results):
+        name = file_name("development", learner, [chart.name for chart in charts])
+        charts.append(_chart(name, learner, conditions, stretch))
     if not charts:
         return None
     intro = f"Score over the lifetime: means over {stretch} blocks. Solid: unadaptive; dashed: adaptive."
     several = any(len(runs) > 1 for runs in results.by_condition.values())
     note = ("The band is the standard error over runs. " if several else "") + "A click on a name hides its curve."
     return Section("development", "Development", intro, [note], charts=charts)
-
-
-def by_learner(part: Part) -> dict[str, dict[str, list[Run]]]:
-    """The conditions of each learner of a domain, and their finished runs."""
-    found: dict[str, dict[str, list[Run]]] = {}
-    for name, runs in part.results.by_condition.items():
-        found.setdefault(part.named(runs[0].settings["learner"]["name"]), {})[name] = runs
-    return found
 
 
 def stretch_of(results: Results) -> int:

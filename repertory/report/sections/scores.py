@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from repertory.paper.experiments import experiment_names
-from repertory.report.chart import POINTS, Axis, Chart, Mark, Panel, Series
+from repertory.report.chart import COLOURS, POINTS, Axis, Chart, Mark, Panel, Series
 from repertory.report.domains import Part, by_domain
 from repertory.report.escaping import Marked
 from repertory.report.section import Section
 from repertory.report.sections.curve_styles import is_adaptive
-from repertory.report.style import COLOURS
 from repertory.report.table import STRONG, Column, Row, Table, name_column
 from repertory.runs.provenance import code_labels
 from repertory.sweeps.results import Results
