@@ -24,7 +24,7 @@ from repertory.core.episode import EpisodePlayer
 from repertory.core.lifetime import EPISODE_SEEDS
 from repertory.core.metrics import standard_error
 from repertory.domains.domain import Domain
-from repertory.errors import EpisodeFault, UsageError, shown
+from repertory.errors import EpisodeFault, UsageError, check_count, shown
 from repertory.runs.opened import open_record
 from repertory.runs.record import Record
 from repertory.runs.saved_library import Library, load
@@ -107,11 +107,6 @@ def evaluate(
         episode_player.close()
     scores, errors = _scored(outcomes, played.score)
     return Evaluation(scores, errors, played.task_names, played.score, episodes)
-
-
-def check_count(name: str, value: Any, smallest: int, largest: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not smallest <= value <= largest:
-        raise UsageError(f"{name} is {shown(value)}; valid: a whole number from {smallest} to {largest}")
 
 
 def _library(source: Record | Library | str | Path, domain: Any, learner: Any) -> Library:

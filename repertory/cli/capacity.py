@@ -16,7 +16,7 @@ from repertory.analysis.recommend import parse_memory, recommend_policies
 from repertory.analysis.update_control import CapacityParts, capacity_parts, controls_for, parts_warning
 from repertory.cli.screen import print_problems
 from repertory.cli.sweep_display import SweepDisplay
-from repertory.errors import RunStopped, UsageError, shown, unknown
+from repertory.errors import RunStopped, UsageError, check_count, unknown
 from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.paths import check_new_folder
 from repertory.report import capacity_view as view
@@ -89,12 +89,9 @@ def clusters_in_console(
 ) -> None:
     from repertory.analysis.clusters import SIGNATURES, clusters_over_seeds
 
-    if not 1 <= steps <= MOST_STEPS:
-        raise UsageError(f"--steps is {shown(steps)}; valid: a whole number from 1 to {MOST_STEPS:,}")
-    if not 0 <= seed < 2**31:
-        raise UsageError(f"--seed is {shown(seed)}; valid: a whole number from 0 to {2**31 - 1}")
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise UsageError(f"--seeds is {shown(seeds)}; valid: a whole number from 1 to {MOST_SEEDS}")
+    check_count("--steps", steps, 1, MOST_STEPS)
+    check_count("--seed", seed, 0, 2**31 - 1)
+    check_count("--seeds", seeds, 1, MOST_SEEDS)
     if signature not in SIGNATURES:
         raise unknown("--signature", signature, SIGNATURES)
     domain = catalogue.domain(name, profile)

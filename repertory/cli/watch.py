@@ -44,7 +44,7 @@ def watch_in_console(
     """Show a policy of a run folder: in the terminal if its task can be written as text, else as a file."""
     if fps is not None and not 0 < fps <= FASTEST:
         raise UsageError(f"--fps is {fps:g}; valid: above 0 and at most {FASTEST}")
-    performance = open_performance(path, task, policy, episodes, seed, explore)
+    performance = open_performance(path, task, policy, episodes=episodes, seed=seed, explore=explore)
     if out is None and TEXT not in performance.render_modes:
         out = Path(f"{source_name(path)}-task{performance.task}.gif")
     if out is not None:

@@ -70,15 +70,6 @@ class Comparison(NamedTuple):
     p: float
 
 
-class Range(NamedTuple):
-    """What the paper gives as a range, for the conditions that match one of some patterns."""
-
-    metric: str
-    conditions: tuple[str, ...]
-    range: tuple[float, float]
-    note: str = ""
-
-
 class PublishedCapacity(NamedTuple):
     """Empirical task capacity at a tolerance, or the number of policies it amounts to; and its integral."""
 
@@ -104,7 +95,8 @@ class Experiment:
     comparisons: tuple[Comparison, ...] = ()
     capacity: Mapping[str, PublishedCapacity] = field(default_factory=dict)
     """By learner."""
-    ranges: tuple[Range, ...] = ()
+    ranges: tuple[Mapping[str, Any], ...] = ()
+    """What the paper gives as a range: `metric`, `range` and the `conditions` it is of, as patterns."""
     days_per_run: tuple[float, ...] = ()
     """On the wall, as the paper prints them: a number, or from the one to the other."""
 
@@ -205,10 +197,7 @@ def _read_published(rest: dict[str, Any]) -> dict[str, Any]:
         "comparisons": tuple(
             Comparison(tuple(entry.pop("conditions")), **entry) for entry in map(dict, rest.pop("comparisons", []))
         ),
-        "ranges": tuple(
-            Range(entry.pop("metric"), tuple(entry.pop("conditions")), tuple(entry.pop("range")), **entry)
-            for entry in map(dict, rest.pop("ranges", []))
-        ),
+        "ranges": tuple(map(dict, rest.pop("ranges", []))),
         "days_per_run": tuple(rest.pop("days_per_run", ())),
         "capacity": {name: PublishedCapacity(**entry) for name, entry in rest.pop("capacity", {}).items()},
     }
