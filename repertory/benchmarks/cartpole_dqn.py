@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from repertory import DQN, domain
 from repertory.benchmarks.flops import flops_of_dqn_step
-from repertory.benchmarks.measure import Contender, build, contender_package, torch_on_one_thread, training
-from repertory.benchmarks.stable_baselines import learning
+from repertory.benchmarks.measure import Contender, build, contender_package, learning, torch_on_one_thread, training
 from repertory.profiles import with_profile
 
 TASK = 13
