@@ -74,9 +74,8 @@ def empirical_figure(estimates: Mapping[str, CapacityEstimate], tolerance: float
     grid = np.linspace(0, 1, 501)
     for colour, (learner, estimate) in zip(COLOURS, estimates.items(), strict=False):
         name = f"{learner}: ITC {estimate.curve.grid_mean:.3g}"
-        if estimate.samples:
-            sampled = np.array([[sample.capacity(float(t)) for t in grid] for sample in estimate.samples[:200]])
-            low, high = np.quantile(sampled, [0.025, 0.975], axis=0)
+        if len(estimate.samples):
+            low, high = np.quantile([estimate.capacities(float(t)) for t in grid], [0.025, 0.975], axis=1)
             marks.append(Band(name, grid, low, high, colour))
         marks.append(capacity.capacity_series(name, estimate.curve, colour))
     return single("empirical", marks, *capacity.AXES, title="Empirical task capacity", legend="inside")

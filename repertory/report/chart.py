@@ -26,6 +26,8 @@ GREY = "#8a8f98"
 """For what is only there to compare with: seen on a light page and on a dark one."""
 LONGEST_LABEL = 60
 """Characters."""
+EVERY_LABEL = 40
+"""Numbered places up to which each has a label."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,12 @@ def short(text: str) -> str:
     """One line of a label that fits, of text that may be anything."""
     line = one_line(text)
     return line if len(line) <= LONGEST_LABEL else f"{line[: LONGEST_LABEL - 3]}..."
+
+
+def numbered(count: int) -> list[str]:
+    """Labels of numbered places; of every tenth, where there are too many."""
+    every = 1 if count <= EVERY_LABEL else 10
+    return [str(number) if number % every == 0 else "" for number in range(count)]
 
 
 def tick_places(axis: Axis) -> dict[float, str] | None:

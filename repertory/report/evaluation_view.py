@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from repertory.analysis.evaluation import Evaluation
 from repertory.errors import UsageError
 from repertory.paper.cover import Cover, minimum_cover, relative_regrets
-from repertory.report.chart import Axis, Chart, Heatmap, single
+from repertory.report.chart import Axis, Chart, Heatmap, numbered, single
 
 COLUMNS = ("policy", "task", "name", "score")
 """That a CSV file must have."""
-EVERY_LABEL = 40
-"""Policies or tasks up to which each has a label."""
 
 
 def tasks_table(found: Evaluation) -> pd.DataFrame:
@@ -52,16 +50,11 @@ def regret_chart(name: str, found: Evaluation) -> Chart:
     return single(
         name,
         [heatmap],
-        Axis("task", _labels(tasks)),
-        Axis("policy", _labels(policies)),
+        Axis("task", numbered(tasks)),
+        Axis("policy", numbered(policies)),
         title=f"{policies} policies on {tasks} tasks, greedy, {found.episodes} episodes each",
         size=(max(4.5, min(14.0, 0.26 * tasks + 2.4)), max(2.6, min(14.0, 0.24 * policies + 1.6))),
     )
-
-
-def _labels(count: int) -> list[str]:
-    every = 1 if count <= EVERY_LABEL else 10
-    return [str(number) if number % every == 0 else "" for number in range(count)]
 
 
 # ---------------------------------------------------------------------------------------------- smallest library

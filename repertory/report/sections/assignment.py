@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from repertory.core.tally import plays_by_task
-from repertory.report.chart import Axis, Chart, Heatmap, single
+from repertory.report.chart import EVERY_LABEL, Axis, Chart, Heatmap, numbered, single
 from repertory.report.domains import by_domain
 from repertory.report.section import Section, file_name
 from repertory.report.sections.curve_styles import is_adaptive
@@ -15,8 +15,6 @@ from repertory.sweeps.results import Results, Run
 
 POINTS = 15
 """Stretches of a lifetime."""
-NUMBERED_TASKS = 40
-"""Up to which cells have numbers, and tasks labels each."""
 NOT_TOO_MANY = 9
 """Policies of the map that is shown first."""
 
@@ -64,14 +62,13 @@ def _chart(run: Run, name: str) -> Chart:
         ]
         for task, *rows in zip(tasks, favourite, share, strict=True)
     ]
-    few = len(tasks) <= NUMBERED_TASKS
-    heatmap = Heatmap(share, "share of the task's episodes", low=0, high=1, text=text if few else None, hover=hover)
-    y_axis = Axis("task", [str(task) if few or task % 10 == 0 else "" for task in range(len(tasks))])
+    cells = text if len(tasks) <= EVERY_LABEL else None
+    heatmap = Heatmap(share, "share of the task's episodes", low=0, high=1, text=cells, hover=hover)
     return single(
         name,
         [heatmap],
         Axis("steps (millions), end of stretch", ends),
-        y_axis,
+        Axis("task", numbered(len(tasks))),
         title=f"{run.condition}, run {run.number}: favourite policy of each task",
         label=f"{run.condition}, run {run.number}",
         size=(8, max(3.0, min(14.0, 0.24 * len(tasks) + 1.2))),

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from repertory.report.chart import Axis, Heatmap, single
+from repertory.report.chart import Axis, Heatmap, numbered, single
 from repertory.report.domains import by_domain
 from repertory.report.section import Section
 from repertory.report.sections.scores import shared_score
@@ -15,8 +15,6 @@ from repertory.sweeps.results import Results, Run
 
 LATE_SHARE = 0.25
 """Of a lifetime."""
-EVERY_LABEL = 40
-"""Tasks up to which each has a label."""
 
 
 def section(results: Results) -> Section | None:
@@ -33,11 +31,10 @@ def section(results: Results) -> Section | None:
         [f"{condition}\n{name}: {score:.4g}" for name, score in zip(names, row, strict=True)]
         for condition, row in scores.items()
     ]
-    every = 1 if len(names) <= EVERY_LABEL else 10
     chart = single(
         "tasks",
         [Heatmap(values, shared_score(results), "viridis", hover=hover)],
-        Axis("task", [str(task) if task % every == 0 else "" for task in range(len(names))]),
+        Axis("task", numbered(len(names))),
         Axis(labels=list(scores)),
         title="Scores by task over the last quarter of the lifetimes",
         size=(9, max(2.5, 0.3 * len(scores) + 1.2)),
