@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from repertory import catalogue
 from repertory.analysis.capacity import check_tolerance
 from repertory.analysis.controls import capacity_of, command, scores_by_policies
-from repertory.analysis.recommend import parse_memory, recommend_policies
+from repertory.analysis.recommend import recommend_policies
 from repertory.analysis.update_control import CapacityParts, capacity_parts, controls_for, parts_warning
 from repertory.cli.screen import print_problems
 from repertory.cli.sweep_display import SweepDisplay
@@ -106,19 +106,18 @@ def clusters_in_console(
 
 
 def recommend_in_console(
+    console: Console,
     domain: str,
     learner: str,
-    tolerance: float,
-    memory: str | None,
-    results: Path | None,
     policies: str | None,
-    pilot: Mapping[str, Any],
+    profile: str,
+    workers: int | None,
     out: Path,
-    console: Console,
+    **options: Any,
 ) -> None:
+    """The options are those of `recommend_policies`."""
     numbers = None if policies is None else _numbers(policies)
-    profile = pilot["profile"]
-    engine = make_engine("local", pilot["workers"])
+    engine = make_engine("local", workers)
     check_new_folder(out)
 
     def live(specs: Sequence[tuple[RunSpec, Path | None]]) -> list[pd.DataFrame]:
@@ -129,24 +128,12 @@ def recommend_in_console(
                 raise RunStopped(f"a run of the pilot ended early: {job.folder}: {standing[job.folder].message}")
         return [RunFolder(Path(job.folder)).read_blocks() for job in jobs]
 
-    recommendation = recommend_policies(
-        domain,
-        learner,
-        tolerance,
-        memory=None if memory is None else parse_memory(memory),
-        results=results,
-        policies=numbers,
-        blocks=pilot["blocks"],
-        block_steps=pilot["block_steps"],
-        runs=pilot["runs"],
-        profile=profile,
-        out=out.resolve() / f"pilot-{domain}-{learner}-{profile}",
-        live=live,
-    )
-    view.print_frame(console, view.recommendation_table(recommendation))
-    console.print(str(recommendation), soft_wrap=True)
+    kept = out.resolve() / f"pilot-{domain}-{learner}-{profile}"
+    found = recommend_policies(domain, learner, policies=numbers, profile=profile, out=kept, live=live, **options)
+    view.print_frame(console, view.recommendation_table(found))
+    console.print(str(found), soft_wrap=True)
     name = f"recommend-{domain}-{learner}-{profile}"
-    view.save(console, out, name, recommendation.table, view.recommendation_figure(recommendation))
+    view.save(console, out, name, found.table, view.recommendation_figure(found))
 
 
 def _numbers(text: str) -> list[int]:
