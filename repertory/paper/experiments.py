@@ -16,7 +16,7 @@ from __future__ import annotations
 import fnmatch
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -136,14 +136,8 @@ def read_definition(path: Path) -> dict[str, Any]:
     return read_toml(path, "experiment")
 
 
-KEYS = (
-    *("title", "domain", "runs", "blocks", "block_steps", "conditions", "defaults", "task", "final"),
-    *("comparisons", "capacity", "ranges", "days_per_run"),
-)
-CONDITION_KEYS = (
-    *("learner", "policies", "selector", "agent", "hidden_tasks", "profile", "task", "runs"),
-    *("settings", "lifetime", "final"),
-)
+CONDITION_KEYS = tuple(each.name for each in fields(Condition) if each.name != "name")
+KEYS = ("defaults", "task", *(each.name for each in fields(Experiment) if each.name != "name"))
 
 
 def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:

@@ -19,7 +19,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
 from rich.console import Console
 
 from repertory.analysis.controls import command
@@ -38,7 +37,7 @@ from repertory.report.claim_quantities import (
 )
 from repertory.report.claim_tests import CHOICES, KINDS, pair_up
 from repertory.report.escaping import Marked
-from repertory.report.table import BAD, DIM, GOOD, PROSE, TEXT, Column, Row, Table, name_column, records, to_console
+from repertory.report.table import BAD, DIM, GOOD, PROSE, TEXT, Column, Row, Table, name_column, to_console
 from repertory.sweeps.results import Results, read_results
 from repertory.sweeps.sweep import FILE_NAME, Sweep, default_folder
 
@@ -315,9 +314,9 @@ def _runs_text(numbers: Sequence[int]) -> str:
 # -------------------------------------------------------------------------------------------------- showing
 
 
-def claims_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
+def claim_rows(judgements: Sequence[Judgement]) -> list[dict[str, str]]:
     """A row per claim and profile."""
-    rows = [
+    return [
         {
             "id": claim.id,
             "profile": profile,
@@ -331,7 +330,6 @@ def claims_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
         }
         for claim, profile, verdict in ((j.claim, j.profile, j.verdict) for j in judgements)
     ]
-    return pd.DataFrame(rows)
 
 
 def claims_table(judgements: Sequence[Judgement]) -> Table:
@@ -341,7 +339,7 @@ def claims_table(judgements: Sequence[Judgement]) -> Table:
         name_column("claim", kind=PROSE),
         name_column("figures", kind=PROSE),
     ]
-    return Table("claims", columns, records(claims_frame(judgements)))
+    return Table("claims", columns, claim_rows(judgements))
 
 
 def _verdict_text(row: Row) -> Marked:

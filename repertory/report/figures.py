@@ -7,7 +7,7 @@ function that makes charts, tables or a picture of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from repertory.errors import UsageError, unknown
 from repertory.paper.experiments import experiment
@@ -53,6 +53,12 @@ class Figure:
         """Every experiment and condition that is shown."""
         needs = self.needs or {}
         return [(name, found.name) for name, patterns in needs.items() for found in experiment(name).select(patterns)]
+
+    def shown(self, name: str, results: Results) -> Results:
+        """A sweep of an experiment, of the finished runs that are shown alone."""
+        conditions = [condition for experiment_name, condition in self.conditions() if experiment_name == name]
+        runs = (run for run in results.runs if run.is_done and run.condition in conditions and self.counts(run))
+        return replace(results, runs=tuple(runs))
 
 
 FIGURES = (
@@ -113,15 +119,13 @@ class Standing:
     figure: Figure
     profile: str
     folders: Mapping[str, Results]
-    """The sweep of each experiment that is shown."""
+    """The sweep of each experiment that is shown, of the runs that are shown alone."""
     full_length: Evidence
     """Where runs that are missing belong: beside others of the paper's length."""
 
     def runs(self, name: str, condition: str) -> list[Run]:
         """The finished ones that have what is shown."""
-        results = self.folders.get(name)
-        found = [] if results is None else results.by_condition.get(condition, [])
-        return [run for run in found if self.figure.counts(run)]
+        return self.folders[name].by_condition.get(condition, []) if name in self.folders else []
 
     @property
     def present(self) -> list[tuple[str, str]]:
@@ -174,10 +178,8 @@ class Standing:
             raise UsageError(
                 f"{self.figure.name} needs finished runs ({self.missing_text()}); next: {self.commands()[0]}"
             )
-        groups: dict[str, dict[str, list[Run]]] = {}
-        for name, condition in self.present:
-            groups.setdefault(name, {})[condition] = self.runs(name, condition)
-        return self.figure.make(Source(self.figure.name, self.profile, groups, self.folders))
+        shown = {name: results for name, results in self.folders.items() if results.runs}
+        return self.figure.make(Source(self.figure.name, self.profile, shown))
 
 
 def shorter(sweep: Sweep) -> str:
@@ -200,9 +202,7 @@ def _standing(wanted: Figure, profile: str, evidence: Sequence[Evidence]) -> Sta
     """Of each experiment, the sweep with most of the conditions; of several, the longest."""
     folders: dict[str, Results] = {}
     for name in wanted.needs or {}:
-        held = [
-            Standing(wanted, profile, {name: each.folders[name]}, each) for each in evidence if name in each.folders
-        ]
+        held = [wanted.shown(name, each.folders[name]) for each in evidence if name in each.folders]
         if held:
-            folders |= max(held, key=lambda found: len(found.present)).folders
+            folders[name] = max(held, key=lambda results: len(results.by_condition))
     return Standing(wanted, profile, folders, evidence[0])

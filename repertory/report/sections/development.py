@@ -15,6 +15,7 @@ from repertory.report.sections.curve_styles import styles
 from repertory.sweeps.results import Results, Run
 
 Conditions: TypeAlias = "Mapping[str, Sequence[Run]]"
+CurveOf: TypeAlias = "Callable[[Sequence[Run]], Development]"
 Looks: TypeAlias = "Sequence[Mapping[str, Any]] | None"
 STEPS_AXIS = Axis("steps (millions)", low=0)
 
@@ -39,7 +40,7 @@ def stretch_of(results: Results) -> int:
     return max(1, min(STRETCH, shortest // 10))
 
 
-def curves(conditions: Conditions, curve_of: Callable[[Sequence[Run]], Development], looks: Looks = None) -> list[Mark]:
+def curves(conditions: Conditions, curve_of: CurveOf, looks: Looks = None) -> list[Mark]:
     """A line for the mean over the runs of each condition, over a band for its standard error where there is one."""
     bands: list[Mark] = []
     lines: list[Mark] = []
@@ -53,7 +54,7 @@ def curves(conditions: Conditions, curve_of: Callable[[Sequence[Run]], Developme
     return [*bands, *lines]
 
 
-def score_curve(stretch: int) -> Callable[[Sequence[Run]], Development]:
+def score_curve(stretch: int) -> CurveOf:
     """The score of runs over their lives: means over so many blocks."""
     return lambda runs: development([run.blocks for run in runs], runs[0].score_kind, stretch)
 
