@@ -35,7 +35,7 @@ from repertory.report.claim_quantities import (
     Reference,
     one_to_one_of,
 )
-from repertory.report.claim_tests import CHOICES, KINDS, pair_up
+from repertory.report.claim_tests import CHOICES, KINDS, Bounds, pair_up
 from repertory.report.escaping import Marked
 from repertory.report.table import BAD, DIM, GOOD, PROSE, TEXT, Column, Row, Table, name_column, to_console
 from repertory.sweeps.results import Results, read_results
@@ -146,8 +146,11 @@ def read_claim(name: str, content: Mapping[str, Any]) -> Claim:
     if "against" in test and not test.get("average"):
         pair_up(test["conditions"], test["against"])
     signature = inspect.signature(KINDS[kind])
-    if "at_least" in signature.parameters and not {"at_least", "at_most"} & test.keys():
-        raise UsageError(f"the claim {name} has no bound; valid: at_least, at_most or both")
+    if "bounds" in signature.parameters:
+        bounds = {key: test.pop(key) for key in Bounds._fields if key in test}
+        if not bounds:
+            raise UsageError(f"the claim {name} has no bound; valid: at_least, at_most or both")
+        test["bounds"] = Bounds(**bounds)
     try:
         signature.bind(Evidence(), **test)
         return Claim(id=name, kind=kind, parameters=test, runs=runs, **rest)
@@ -279,6 +282,12 @@ def _length(evidence: Evidence) -> str:
     """Said only of sweeps that are not of the paper's length."""
     scale = "" if evidence.scale == 1 else f"; at scale {evidence.scale:g}"
     return scale + ("" if evidence.blocks is None else f"; {evidence.blocks} blocks")
+
+
+def shorter(sweep: Sweep) -> list[str]:
+    """In what a sweep is shorter than the paper's."""
+    scale = [] if sweep.scale == 1 else [f"scale {sweep.scale:g}"]
+    return scale + ([] if sweep.n_blocks == sweep.data.blocks else [f"{sweep.n_blocks} blocks"])
 
 
 def sweep_of(evidence: Evidence, name: str) -> Results:

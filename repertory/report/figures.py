@@ -14,10 +14,9 @@ from repertory.paper.experiments import experiment
 from repertory.profiles import PROFILES
 from repertory.report import figure_content as content
 from repertory.report.claim_quantities import Evidence
-from repertory.report.claims import Gap, commands, gather, sweep_of
+from repertory.report.claims import Gap, commands, gather, shorter, sweep_of
 from repertory.report.figure_content import Content, Source
 from repertory.sweeps.results import Results, Run
-from repertory.sweeps.sweep import Sweep
 
 LPR_CARTPOLE = ("AdaptiveDQN9P", "AdaptivePPO9P", "Unadaptive*1P", "Unadaptive*27P")
 LPR_POCMAN = ("AdaptiveDRQN9P", "AdaptivePRPO2P", "Unadaptive*1P", "Unadaptive*18P")
@@ -142,7 +141,7 @@ class Standing:
         for name in self.figure.needs or {}:
             lacks = [not self.runs(*each) for each in self.figure.conditions() if each[0] == name]
             sweep = self.folders[name].sweep if name in self.folders else None
-            length = shorter(sweep) if sweep is not None else ""
+            length = ", ".join(shorter(sweep)) if sweep is not None else ""
             if any(lacks) or length:
                 wanted = f"{sum(lacks)} of {len(lacks)} conditions" if any(lacks) else "full length"
                 parts.append(f"{name}: {wanted}" + (f" (has {length})" if length else ""))
@@ -166,7 +165,7 @@ class Standing:
         for name, results in self.folders.items():
             counts = [len(self.runs(*each)) for each in self.present if each[0] == name]
             if counts and results.sweep is not None:
-                length = shorter(results.sweep)
+                length = ", ".join(shorter(results.sweep))
                 runs = "-".join(map(str, sorted({min(counts), max(counts)})))
                 yield f"{name}: {runs} of {results.sweep.data.runs} runs" + (f", {length}" if length else "")
 
@@ -180,12 +179,6 @@ class Standing:
             )
         shown = {name: results for name, results in self.folders.items() if results.runs}
         return self.figure.make(Source(self.figure.name, self.profile, shown))
-
-
-def shorter(sweep: Sweep) -> str:
-    """In what a sweep is shorter than the paper's."""
-    scale = [] if sweep.scale == 1 else [f"scale {sweep.scale:g}"]
-    return ", ".join(scale + ([] if sweep.n_blocks == sweep.data.blocks else [f"{sweep.n_blocks} blocks"]))
 
 
 def standing(wanted: Figure, results: Sequence[Results], profile: str | None = None) -> Standing:
