@@ -222,7 +222,7 @@ def _settings(source: Source, domain: str, learners: Sequence[str]) -> Content:
             }
             for field in dataclasses.fields(settings)
         ]
-    columns = [name_column("learner"), name_column("setting"), name_column("value"), name_column("meaning", kind=PROSE)]
+    columns = [*map(name_column, ("learner", "setting", "value")), name_column("meaning", kind=PROSE)]
     return Content(tables=[Table(source.name, columns, rows)])
 
 

@@ -79,7 +79,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         column("weights", "weight_norm", digits=3),
         Column("dormant", lambda row: "" if "dormant" not in row else f"{row['dormant']:.0%}"),
     ]
-    return Table("health", [each for each in columns if any(each.show(row) for row in rows)], rows)
+    return Table("health", columns, rows)
 
 
 def _diverged(row: Row) -> str:

@@ -48,14 +48,7 @@ def learning_ratios(results: Results) -> tuple[dict[str, dict[str, pd.DataFrame]
 
 def _table(ratios: Ratios, kind: str) -> Table:
     rows = [{"condition": name, **row} for name, tables in ratios.items() for row in records(tables[kind])]
-    columns = [
-        name_column("condition"),
-        name_column("bin"),
-        column("mean"),
-        column("error"),
-        column("runs"),
-        column("count"),
-    ]
+    columns = [*map(name_column, ("condition", "bin")), *map(column, ("mean", "error", "runs", "count"))]
     return Table(kind, columns, rows)
 
 
