@@ -21,10 +21,6 @@ def repertory_dqn(settings: DQN = SETTINGS) -> Contender:
     )
 
 
-def sound_dqn() -> Contender:
-    return repertory_dqn(SOUND)
-
-
 def repertory_dqn_in_flops() -> Contender:
     """The same, its work counted in floating-point operations."""
     live, flops_of_step = repertory_dqn(), flops_of_dqn_step(SETTINGS, inputs=4, actions=2)
@@ -55,7 +51,3 @@ def sb3_dqn(settings: DQN = SETTINGS) -> Contender:
     )
     model.learn(2 * settings.learning_starts)
     return learning(model, SB3_STEPS)
-
-
-def sb3_sound_dqn() -> Contender:
-    return sb3_dqn(SOUND)

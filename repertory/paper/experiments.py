@@ -20,12 +20,10 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from repertory import catalogue
 from repertory.errors import UsageError, unknown
-from repertory.runs.reading import read_toml
 from repertory.runs.spec import COMPONENTS, DEFAULTS
 
 TASK_OF_THE_RUN = "of the run"
@@ -129,11 +127,6 @@ def experiment(name: str) -> Experiment:
         raise unknown("experiment", name, experiment_names())
     file = next(files[name] for files in map(_files, FOLDERS) if name in files)
     return read_experiment(name, tomllib.loads(file.read_text()))
-
-
-def read_definition(path: Path) -> dict[str, Any]:
-    """The content of a file of one's own; what it says is checked by `read_experiment`."""
-    return read_toml(path, "experiment")
 
 
 CONDITION_KEYS = tuple(each.name for each in fields(Condition) if each.name != "name")

@@ -177,45 +177,29 @@ def _share_until_learned(curves: NDArray[np.float64]) -> NDArray[np.float64]:
     return reached
 
 
-def _ratio(
-    evidence: Evidence,
-    reference: Reference,
-    ratios_of: Callable[..., pd.DataFrame],
-    column: str,
-    least: int,
-    most: float = math.inf,
-) -> Measured:
+def _ratio(ratios_of: Callable[..., pd.DataFrame], column: str, least: int, most: float = math.inf) -> Quantity:
     """Mean forgetting or transfer ratio, over all runs that have a one-to-one run beside them."""
-    runs = evidence.runs(reference)
-    twins = one_to_one_runs(
-        evidence.folders[one_to_one_of(reference).experiment], str(runs[0].settings["learner"]["name"])
-    )
-    paired = [run for run in runs if run.number in twins]
-    if not paired:
-        twin = one_to_one_of(reference)
-        numbers = [run.number for run in runs]
-        raise NotYet(f"needs runs of {twin.condition} with the numbers of {reference.condition}'s", {twin: numbers})
-    random = random_scores_of(runs[0])
-    entered, rows = [], []
-    for run in paired:
-        ratios = ratios_of(run.blocks, twins[run.number].blocks, random, run.score_kind)
-        counted = ratios.loc[ratios[column].between(least, most), "ratio"]
-        if not counted.empty:
-            entered.append(run)
-            rows.append((float(counted.sum()), float(len(counted))))
-    if not rows:
-        raise UsageError(f"no block of {reference.condition} comes after {least} {column} ones; next: more --blocks")
-    return Measured(entered, rows, lambda means: means[:, 0] / means[:, 1])
 
+    def quantity(evidence: Evidence, reference: Reference) -> Measured:
+        runs, twin = evidence.runs(reference), one_to_one_of(reference)
+        twins = one_to_one_runs(evidence.folders[twin.experiment], str(runs[0].settings["learner"]["name"]))
+        paired = [run for run in runs if run.number in twins]
+        if not paired:
+            numbers = [run.number for run in runs]
+            raise NotYet(f"needs runs of {twin.condition} with the numbers of {reference.condition}'s", {twin: numbers})
+        random = random_scores_of(runs[0])
+        entered, rows = [], []
+        for run in paired:
+            ratios = ratios_of(run.blocks, twins[run.number].blocks, random, run.score_kind)
+            counted = ratios.loc[ratios[column].between(least, most), "ratio"]
+            if not counted.empty:
+                entered.append(run)
+                rows.append((float(counted.sum()), float(len(counted))))
+        if not rows:
+            raise UsageError(f"no block of {reference.condition} is after {least} {column} ones; next: more --blocks")
+        return Measured(entered, rows, lambda means: means[:, 0] / means[:, 1])
 
-def _forgetting_in(first: int, last: float) -> Quantity:
-    return lambda evidence, reference: _ratio(
-        evidence, reference, metrics.forgetting_ratios, "interfering", first, last
-    )
-
-
-def _transfer(evidence: Evidence, reference: Reference) -> Measured:
-    return _ratio(evidence, reference, metrics.transfer_ratios, "prior", 1)
+    return quantity
 
 
 def _alternation(run: Run) -> float:
@@ -227,7 +211,9 @@ def _alternation(run: Run) -> float:
 SCORES = {"lifetime score": "lifetime", "final score": "final"}
 """Quantities that each run has one of."""
 FORGETTING = {
-    f"forgetting ratio after {name if math.isfinite(last) else f'{first} or more'}": _forgetting_in(first, last)
+    f"forgetting ratio after {name if math.isfinite(last) else f'{first} or more'}": _ratio(
+        metrics.forgetting_ratios, "interfering", first, last
+    )
     for name, first, last in metrics.BINS
 }
 """By the paper's bins of interfering blocks."""
@@ -241,7 +227,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "rise from the first tenth to the last": _of_each(_rise),
     "share of the life until 90% of the best": _time_to_learn,
     **FORGETTING,
-    "transfer ratio": _transfer,
+    "transfer ratio": _ratio(metrics.transfer_ratios, "prior", 1),
     "policy spread": _of_each(lambda run: run_spread(run.path)),
     "share of a block played by other than its main policy": _of_each(_alternation),
 }

@@ -94,11 +94,15 @@ class Verdict:
     state: str
     figures: str
     """What it was decided from, or what is missing."""
-    command: str | None = None
-    """What would decide it."""
     gaps: tuple[Gap, ...] = field(default=(), repr=False)
+    """Runs that would decide it."""
     lean: str = ""
     """Where there is no verdict, what the figures would say if they were certain."""
+
+    @property
+    def command(self) -> str | None:
+        """What would decide it."""
+        return " && ".join(commands(self.gaps)) or None
 
 
 @dataclass(frozen=True)
@@ -227,7 +231,7 @@ def judge_claim(claim: Claim, evidence: Sequence[Evidence]) -> Verdict:
         if found.state != UNDECIDED:
             figures = found.figures + _length(held)
             lean = found.lean or LEANS[found.state == REPRODUCED]
-            return Verdict(INDICATION, figures, verdict.command, verdict.gaps, lean)
+            return Verdict(INDICATION, figures, verdict.gaps, lean)
     return verdict
 
 
@@ -256,12 +260,12 @@ def _divergence(claim: Claim, evidence: Evidence) -> str:
 def _asking(
     state: str, figures: str, evidence: Evidence, wanted: Mapping[Reference, Iterable[int]], lean: str = ""
 ) -> Verdict:
-    """A verdict with the command for what it lacks."""
+    """A verdict with what it lacks."""
     gaps = tuple(
         Gap(sweep_of(evidence, reference.experiment), reference.condition, tuple(numbers))
         for reference, numbers in wanted.items()
     )
-    return Verdict(state, figures, " && ".join(commands(gaps)) or None, gaps, lean)
+    return Verdict(state, figures, gaps, lean)
 
 
 def _check_runs(claim: Claim, evidence: Evidence) -> None:

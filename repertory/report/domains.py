@@ -55,9 +55,9 @@ def by_learner(results: Results) -> Iterator[tuple[Part, str, dict[str, list[Run
         yield from ((part, part.named(learner), conditions) for learner, conditions in groups.items())
 
 
-def together(results: Results, parts: Sequence[Part]) -> Results:
-    """All runs of a folder again, under the names that tell the domains apart."""
-    return replace(results, runs=tuple(run for part in parts for run in part.results.runs))
+def together(results: Results) -> Results:
+    """All runs of a folder, under the names that tell the domains apart."""
+    return replace(results, runs=tuple(run for part in by_domain(results) for run in part.results.runs))
 
 
 def _domain(run: Run) -> str:

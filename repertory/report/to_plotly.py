@@ -15,6 +15,7 @@ import numpy as np
 from repertory.report.chart import (
     BARS,
     BOTH,
+    GREY,
     POINTS,
     STEPS,
     Axis,
@@ -242,28 +243,12 @@ def _axis_layout(axis: Axis, domain: Sequence[float], anchor: str) -> dict[str, 
 
 
 def _title(text: str, across: Sequence[float], up: Sequence[float]) -> dict[str, Any]:
-    return {
-        "text": shown(text),
-        "x": sum(across) / 2,
-        "y": up[1],
-        "xref": "paper",
-        "yref": "paper",
-        "yanchor": "bottom",
-        "showarrow": False,
-        "font": {"size": 13},
-    }
+    place = {"x": sum(across) / 2, "y": up[1], "xref": "paper", "yref": "paper", "yanchor": "bottom"}
+    return {"text": shown(text), "showarrow": False, "font": {"size": 13}, **place}
 
 
 def _rule(rule: Rule, number: int) -> dict[str, Any]:
     along, across = ("y", "x") if rule.is_vertical else ("x", "y")
-    return {
-        "type": "line",
-        "layer": "below",
-        "line": {"color": "#8a8f98", "width": 1, "dash": "dot"},
-        f"{along}ref": f"{_axis(along, number)} domain",
-        f"{across}ref": _axis(across, number),
-        f"{along}0": 0,
-        f"{along}1": 1,
-        f"{across}0": rule.at,
-        f"{across}1": rule.at,
-    }
+    axes = {f"{along}ref": f"{_axis(along, number)} domain", f"{across}ref": _axis(across, number)}
+    ends = {f"{along}0": 0, f"{along}1": 1, f"{across}0": rule.at, f"{across}1": rule.at}
+    return {"type": "line", "layer": "below", "line": {"color": GREY, "width": 1, "dash": "dot"}, **axes, **ends}
