@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral
 
 SHOWN_LENGTH = 100
 """Characters of what was given that a message shows."""
@@ -36,6 +37,12 @@ def unknown(kind: str, given: object, valid: Iterable[str]) -> UsageError:
     near = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else "."
     return UsageError(f"unknown {kind} '{text}'{hint} Valid: {', '.join(names)}")
+
+
+def check_count(name: str, value: object, smallest: int, largest: int) -> None:
+    """Fail if a value is not a whole number in a range."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not smallest <= int(value) <= largest:
+        raise UsageError(f"{name} is {shown(value)}; valid: a whole number from {smallest} to {largest}")
 
 
 def shown(value: object) -> str:

@@ -55,7 +55,7 @@ def live(
 def report(folder: Path, out: Path) -> tuple[dict[str, Section], str]:
     """Make a report: its sections, and what the console says."""
     said = io.StringIO()
-    report_in_console(folder, out, False, Console(file=said, width=200))
+    report_in_console(folder, out, False, True, Console(file=said, width=200))
     return sections(folder), said.getvalue()
 
 
@@ -144,7 +144,7 @@ def test_what_compares_is_compared_within_a_domain(two_domains: Path) -> None:
 def test_missing_twins_of_two_domains_do_not_share_a_folder(tmp_path: Path) -> None:
     for domain in DOMAINS:
         live(tmp_path / "mine" / domain / "run-00", domain)
-    report_in_console(tmp_path / "mine", tmp_path / "out", True, Console(quiet=True))
+    report_in_console(tmp_path / "mine", tmp_path / "out", True, False, Console(quiet=True))
     found = sections(tmp_path / "mine")
     assert found["learning"].notes == []
     assert {row["condition"]: row["policies"] for row in rows(found)} == {
@@ -313,7 +313,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
             content["settings"]["learner"]["name"] = "../../../../v1.2$"
             (path / "run.json").write_text(json.dumps(content))
     before = set(tmp_path.rglob("*"))
-    write_report(read_results(tmp_path / "mine"), tmp_path / "a" / "b" / "out")
+    write_report(read_results(tmp_path / "mine"), tmp_path / "a" / "b" / "out", with_figures=True)
     made = set(tmp_path.rglob("*")) - before
     assert all(file.is_relative_to(tmp_path / "a") for file in made)
     assert "significance-_.._.._.._v1.2_.csv" in {file.name for file in made}
@@ -340,7 +340,7 @@ def test_a_report_is_written_whole_or_not_at_all(
     expected = UsageError if isinstance(fault, OSError) else type(fault)
     for out in (tmp_path / "old", tmp_path / "new" / "deep"):
         with pytest.raises(expected):
-            write_report(results, out)
+            write_report(results, out, with_figures=True)
     assert files(tmp_path / "old") == before
     assert not (tmp_path / "new").exists()
 
@@ -356,7 +356,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(tmp_path: Path, monke
     monkeypatch.setattr("repertory.report.page.all_sections", fail)
     monkeypatch.setattr("repertory.report.results_file.results_text", fail)
     with pytest.raises(UsageError, match=r"cannot write to .*: Not a directory; choose another --out"):
-        report_in_console(tmp_path / "results", tmp_path / "file", False, Console(quiet=True))
+        report_in_console(tmp_path / "results", tmp_path / "file", False, False, Console(quiet=True))
     with pytest.raises(UsageError, match=r"cannot write to .*: Not a directory"):
         write_report(read_results(tmp_path / "results"), tmp_path / "file" / "out")
     with pytest.raises(UsageError, match="is not an ordinary file"):

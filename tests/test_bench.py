@@ -17,8 +17,7 @@ from rich.console import Console
 
 import repertory
 from repertory.benchmarks import measure, plain_c, pocman_drqn, rows, threads
-from repertory.benchmarks.chart import draw_chart
-from repertory.benchmarks.figures_text import figure_text, target_text
+from repertory.benchmarks.chart import bench_chart
 from repertory.benchmarks.flops import (
     SharedWindows,
     flops_of_backward,
@@ -26,10 +25,21 @@ from repertory.benchmarks.flops import (
     flops_of_drqn_update,
     flops_of_forward,
 )
-from repertory.benchmarks.memory_use import megabytes_of
-from repertory.benchmarks.result import AT_LEAST, AT_MOST, Measured, NotMeasured, Result, Row, Side, Target, run_row
+from repertory.benchmarks.result import (
+    AT_LEAST,
+    AT_MOST,
+    Measured,
+    NotMeasured,
+    Result,
+    Row,
+    Side,
+    Target,
+    figure_text,
+    run_row,
+)
 from repertory.benchmarks.scaling import Size, domain_of, lifetime_of
 from repertory.cli.bench import bench_in_console
+from repertory.report.to_matplotlib import write_figure
 
 
 def missing(_repeats: int) -> Measured:
@@ -94,7 +104,7 @@ def test_the_chart_is_drawn_whatever_was_measured(tmp_path: Path) -> None:
     assert Image.open(tmp_path / "bench.png").size[0] == 1425
     assert "</svg>" in (tmp_path / "bench.svg").read_text()
     for results in ([], [run_row(ROWS[1], 1)], [run_row(ROWS[3], 1)]):
-        draw_chart(results, "a machine", [tmp_path / "few.png"])
+        write_figure(bench_chart(results, "a machine"), tmp_path)
 
 
 def test_rows_by_name(tmp_path: Path) -> None:
@@ -208,7 +218,7 @@ def test_targets_point_either_way() -> None:
     assert Target(AT_LEAST, 2).margin(4) == Target(AT_MOST, 2).margin(1) == 2
     assert Side("c", "s", (3.0, 1.0, 2.0), is_cost=True).best == 1
     assert figure_text(1234.5, "x") == "1,234x"
-    assert target_text(Target(AT_MOST, 0.3), "%") == "≤ 30 %"
+    assert Target(AT_MOST, 0.3).text("%") == "≤ 30 %"
 
 
 def test_flops_of_dqn_in_closed_form() -> None:
@@ -270,7 +280,9 @@ def test_a_thousand_tasks_differ() -> None:
 
 
 def test_memory_is_counted() -> None:
-    small, large = (megabytes_of("cartpole27", repertory.DQN(buffer_size=size))(1).figure for size in (10_000, 100_000))
+    small, large = (
+        measure.megabytes_of("cartpole27", repertory.DQN(buffer_size=size))(1).figure for size in (10_000, 100_000)
+    )
     assert 0 < small < large < 10 * small
 
 

@@ -149,8 +149,8 @@ def test_a_pilot_recommends_and_is_not_lived_twice(tmp_path: Path, cartpole27: r
 REFUSED: dict[str, dict[str, Any]] = {
     "tolerance is 1.5; valid: from 0 to 1": {"tolerance": 1.5},
     "tolerance is nan": {"tolerance": float("nan")},
-    "runs is 0; valid: from 1 to 1000": {"runs": 0},
-    "runs is 1000000000000; valid: from 1 to 1000": {"runs": 10**12},
+    "runs is 0; valid: a whole number from 1 to 1000": {"runs": 0},
+    "runs is 1000000000000; valid: a whole number from 1 to 1000": {"runs": 10**12},
     "memory is 0.0 MB; a single policy takes": {"memory": 1},
     "4 policies, the fewest compared, take": {"memory": 150, "policies": [4]},
     "memory is 'lots'": {"memory": "lots"},

@@ -34,7 +34,7 @@ from repertory.report.claims import (
     Claim,
     Verdict,
     all_claims,
-    claims_frame,
+    claim_rows,
     gather,
     judge,
     judge_claim,
@@ -674,10 +674,9 @@ def test_sweeps_are_found_at_any_depth_and_shown(tmp_path: Path) -> None:
     assert f"--out {tmp_path / 'deep' / 'replay-released'}" in shown
 
 
-def test_the_frame_has_a_row_for_each_claim_and_profile() -> None:
-    frame = claims_frame(
-        judge([fake_results("cartpole27", {"UnadaptiveDQN27P": flat(150), "AdaptiveDQN14P": flat(1)})])
-    )
+def test_there_is_a_row_for_each_claim_and_profile() -> None:
+    results = fake_results("cartpole27", {"UnadaptiveDQN27P": flat(150), "AdaptiveDQN14P": flat(1)})
+    frame = pd.DataFrame(claim_rows(judge([results])))
     assert len(frame) == len(all_claims())
     assert frame["verdict"].isin([REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, UNDECIDED]).all()
     assert frame.set_index("id").loc["memory-growth", "profile"] == ""

@@ -17,8 +17,9 @@ import repertory
 from repertory.cli.evaluate import evaluate_in_console
 from repertory.domains.domain import Domain
 from repertory.errors import EpisodeFault, UsageError
+from repertory.paper.cover import minimum_cover
 from repertory.report.capacity_view import print_frame
-from repertory.report.evaluation_view import read_evaluation, smallest_library
+from repertory.report.evaluation_view import read_evaluation, regrets_of
 from repertory.report.theory_view import show_example
 from repertory.report.watching import Performance
 from repertory.runs.opened import open_run
@@ -85,9 +86,9 @@ def test_constant_policies_score_what_their_action_pays(score: str, lengths: lis
 def test_the_smallest_library_of_constant_policies(tmp_path: Path) -> None:
     found = repertory.evaluate(constant_library(), episodes=1, domain=payers())
     # Action 1 is best or equal on b and c only; a needs action 0 and d action 2.
-    assert smallest_library(found.scores, 0.0).chosen == (0, 1, 2)
-    assert smallest_library(found.scores, 0.8).chosen == (1, 2)  # action 1 brings a fifth of the best on a
-    assert smallest_library(found.scores, 0.9).chosen == (1,)
+    assert minimum_cover(regrets_of(found.scores), 0.0).chosen == (0, 1, 2)
+    assert minimum_cover(regrets_of(found.scores), 0.8).chosen == (1, 2)  # action 1 brings a fifth of the best on a
+    assert minimum_cover(regrets_of(found.scores), 0.9).chosen == (1,)
     found.table().to_csv(tmp_path / "payers.csv", index=False)
     again = read_evaluation(tmp_path / "payers.csv")
     assert np.array_equal(again.scores, found.scores)

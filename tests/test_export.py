@@ -16,7 +16,7 @@ import repertory
 from repertory.errors import UsageError
 from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.report import claim_tests
-from repertory.report.claims import claims_frame, judge, read_all_results
+from repertory.report.claims import claim_rows, judge, read_all_results
 from repertory.report.page import page_content, write_report
 from repertory.report.sections import all_sections
 from repertory.runs.folder import RunFolder
@@ -61,7 +61,8 @@ def test_records_alone_give_the_same_report_and_claims(
     ]
     assert shown[0] == shown[1]
     frames = [
-        claims_frame(judge(read_all_results(path))).drop(columns="command") for path in (sweep, tmp_path / "sweep")
+        pd.DataFrame(claim_rows(judge(read_all_results(path)))).drop(columns="command")
+        for path in (sweep, tmp_path / "sweep")
     ]
     pd.testing.assert_frame_equal(*frames)
     assert write_report(other, tmp_path / "report").exists()

@@ -73,7 +73,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_report(read_results(sweep), tmp_path_factory.mktemp("page"))
+    return write_report(read_results(sweep), tmp_path_factory.mktemp("page"), with_figures=True)
 
 
 def test_long_axes_have_few_numbers() -> None:
@@ -189,7 +189,7 @@ def test_missing_twins_are_lived_on_request(tmp_path: Path) -> None:
         out = tmp_path / "mine" / f"{policies}P" / "run-00"
         repertory.live("cartpole27", "random", policies, blocks=6, block_steps=60, out=out)
     assert not sections(tmp_path / "mine")["learning"].charts
-    report_in_console(tmp_path / "mine", tmp_path / "out", True, Console(quiet=True))
+    report_in_console(tmp_path / "mine", tmp_path / "out", True, False, Console(quiet=True))
     table = pd.read_csv(tmp_path / "out" / "tables" / "forgetting.csv")
     assert set(table["condition"]) == {"1P", "3P", "OneToOneRANDOM"}
     assert sections(tmp_path / "mine")["learning"].notes == []
@@ -278,24 +278,26 @@ def test_one_chart_in_both_forms() -> None:
     np.testing.assert_array_equal(drawn.axes[0].lines[0].get_ydata(), [1.0, np.nan, 3.0])
 
 
-def test_a_figure_that_is_there_is_not_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_are_drawn_on_request_and_not_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for policies in (1, 2):
         repertory.live(
             "cartpole27", "random", policies, blocks=4, block_steps=60, out=tmp_path / "mine" / f"{policies}P"
         )
     write_report(read_results(tmp_path / "mine"), tmp_path / "out")
+    assert not (tmp_path / "out" / "figures").exists()
+    write_report(read_results(tmp_path / "mine"), tmp_path / "out", with_figures=True)
     drawn = []
     monkeypatch.setattr(
         "repertory.report.to_matplotlib.to_matplotlib",
         lambda chart, _dpi: drawn.append(chart.name) or Figure(layout="constrained"),
     )
-    write_report(read_results(tmp_path / "mine"), tmp_path / "out")
+    write_report(read_results(tmp_path / "mine"), tmp_path / "out", with_figures=True)
     assert drawn == []
     (tmp_path / "out" / "figures" / "tasks.svg").unlink()
-    write_report(read_results(tmp_path / "mine"), tmp_path / "out")
+    write_report(read_results(tmp_path / "mine"), tmp_path / "out", with_figures=True)
     assert drawn == ["tasks"]
     repertory.live("cartpole27", "random", 3, blocks=4, block_steps=60, out=tmp_path / "mine" / "3P")
-    write_report(read_results(tmp_path / "mine"), tmp_path / "out")
+    write_report(read_results(tmp_path / "mine"), tmp_path / "out", with_figures=True)
     assert set(drawn) == {"tasks", "development-random", "final-against-lifetime", "assignment-3P"}
 
 

@@ -9,11 +9,9 @@ import pytest
 from scipy import stats
 
 from repertory.analysis.significance import (
-    bootstrap_interval,
     f_test,
     f_test_from_summary,
     holm,
-    interquartile_mean,
     significance_matrix,
 )
 from repertory.errors import UsageError
@@ -191,57 +189,3 @@ def test_a_matrix_of_too_few_conditions_or_runs_is_empty_or_nan() -> None:
     assert len(significance_matrix({})) == len(significance_matrix({"a": [1, 2]})) == 0
     matrix = significance_matrix({"a": [], "b": [1.0]})
     assert matrix[["difference", "F", "p", "p_released", "p_holm"]].isna().all(axis=None)
-
-
-def test_the_interval_of_a_mean_is_close_to_the_closed_form(rng: np.random.Generator) -> None:
-    sample = rng.normal(10, 2, 400)
-    for level in (0.5, 0.95):
-        low, high = bootstrap_interval(sample, level=level)
-        half_width = stats.norm.ppf((1 + level) / 2) * sample.std() / math.sqrt(400)
-        assert low == pytest.approx(sample.mean() - half_width, abs=0.08 * half_width)
-        assert high == pytest.approx(sample.mean() + half_width, abs=0.08 * half_width)
-
-
-def test_the_interval_covers_the_truth_about_as_often_as_it_says(rng: np.random.Generator) -> None:
-    covered = 0
-    for seed in range(500):
-        low, high = bootstrap_interval(rng.normal(size=27), level=0.9, resamples=400, seed=seed)
-        covered += low <= 0 <= high
-    # A percentile interval of n runs is too narrow by about sqrt((n - 1) / n).
-    assert covered / 500 == pytest.approx(0.88, abs=0.045)
-
-
-def test_the_interval_takes_any_statistic_and_repeats_itself() -> None:
-    sample = np.arange(20.0) ** 2
-    for statistic in (np.median, interquartile_mean, np.max):
-        interval = bootstrap_interval(sample, statistic)
-        assert interval.low <= float(statistic(sample)) <= interval.high
-        assert interval == bootstrap_interval(sample, statistic)
-    assert bootstrap_interval(sample, seed=1) != bootstrap_interval(sample, seed=2)
-    assert bootstrap_interval([7, 7, 7]) == (7, 7)
-
-
-@pytest.mark.parametrize("runs", [[], [3.0]])
-def test_an_interval_needs_two_runs_and_says_where_to_get_them(runs: list[float]) -> None:
-    with pytest.raises(UsageError, match=r"at least two runs, got \d; `repertory reproduce NAME --runs 0-9` adds runs"):
-        bootstrap_interval(runs)
-
-
-def test_bad_intervals_are_refused() -> None:
-    with pytest.raises(UsageError, match="level is 95"):
-        bootstrap_interval([1, 2], level=95)
-    with pytest.raises(UsageError, match="resamples is 0"):
-        bootstrap_interval([1, 2], resamples=0)
-    with pytest.raises(UsageError, match="1 of 3 samples are not finite"):
-        bootstrap_interval([1, 2, math.nan])
-
-
-def test_the_interquartile_mean_leaves_out_a_quarter_at_each_end() -> None:
-    assert interquartile_mean([100, 1, 2, -50]) == 1.5
-    assert interquartile_mean(range(8)) == pytest.approx(3.5)
-    assert interquartile_mean([0, 0, 0, 1, 1, 1, 99]) == pytest.approx(3 / 5)  # a quarter of 7 is 1, rounded down
-    assert interquartile_mean([1, 2, 6]) == pytest.approx(3)  # nothing to leave out
-    assert interquartile_mean([5]) == 5
-    np.testing.assert_allclose(interquartile_mean([[0, 1, 3, 9], [4, 4, 4, 4]], axis=1), [2, 4])
-    with pytest.raises(UsageError, match="no values"):
-        interquartile_mean([])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import repertory
 from repertory.core.lifetime import Monitor
 from repertory.core.tally import BlockTally
 from repertory.paper.experiments import experiment
-from repertory.report.time_table import duration, time_sentence, time_table
+from repertory.report.sections.time import duration, time_rows, time_sentence
 from repertory.runs.folder import RunFolder
 from repertory.runs.status import FINISHED, Status
 from repertory.runs.timing import FILE_NAME, FROM_SPEED, MEASURED, TimeUsed, read_kept, time_used, write_time
@@ -76,7 +77,7 @@ def test_what_was_not_measured_is_worked_out_from_speed(tmp_path: Path) -> None:
 
 def test_the_time_of_a_sweep_stands_beside_the_papers(tmp_path: Path) -> None:
     results = read_results(write_sweep(tmp_path / "sweep"))
-    table = time_table(results).set_index("learner")
+    table = pd.DataFrame(time_rows(results)).set_index("learner")
     steps = experiment("cartpole27").blocks * STEPS
     guessed, measured = steps / SPEED, 20.0
     assert list(table.index) == ["dqn", "ppo", "all"]
@@ -97,9 +98,9 @@ def test_the_time_of_a_sweep_stands_beside_the_papers(tmp_path: Path) -> None:
 
 def test_short_sweeps_are_not_compared_and_unknown_times_left_out(tmp_path: Path) -> None:
     short = read_results(write_sweep(tmp_path / "short", Sweep("cartpole27", blocks=30), CONDITIONS[:1], runs=1))
-    assert time_table(short)["published days per run"].tolist() == [""]
+    assert [row["published days per run"] for row in time_rows(short)] == [""]
     next((tmp_path / "short").rglob("status.json")).unlink()
-    assert time_table(short).empty
+    assert time_rows(short) == []
     assert time_sentence(short) == ""
 
 

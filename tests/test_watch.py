@@ -30,7 +30,7 @@ from repertory.report.animation import (
     embedded_animation,
     pictures,
 )
-from repertory.report.watching import Performance, best_policy, choose_performance, open_performance, play_greedily
+from repertory.report.watching import Performance, best_policy, last_task, open_performance
 from repertory.runs.folder import FolderInUse, RunFolder
 from repertory.runs.opened import open_run
 from repertory.runs.spec import run_spec
@@ -109,7 +109,7 @@ def test_greedy_play_is_what_act_does_without_exploration(learner: str, runs: Ca
     env.render_mode = "rgb_array"
     twin.begin_episode()
     observation, _info = env.reset(seed=5)
-    for moment in play_greedily(spec, lifetime, task=6, policy=1, seed=5):
+    for moment in Performance(spec, lifetime, task=6, policy=1, seed=5).moments("rgb_array"):
         assert np.array_equal(moment.frame, env.render())
         if not moment.is_over:
             before, action = observation, twin.act(observation)
@@ -183,10 +183,10 @@ def test_another_selector_is_known_by_its_plays() -> None:
 
         def update(self, *episode: Any) -> None: ...
 
-    spec, lifetime = lifetime_with(lambda n_tasks, n_policies, rng: Last())
+    _spec, lifetime = lifetime_with(lambda n_tasks, n_policies, rng: Last())
     lifetime.live()
-    performance = choose_performance(spec, lifetime)
-    assert (performance.task, performance.policy) == (int(lifetime.sequence[-1]), 2)
+    assert last_task(lifetime) == int(lifetime.sequence[-1])
+    assert best_policy(lifetime, last_task(lifetime)) == 2
 
 
 def test_the_task_of_the_last_block_if_none_is_given(runs: Callable[[str], Path]) -> None:
@@ -300,11 +300,11 @@ def test_an_unfinished_run_can_be_watched(tmp_path: Path, monkeypatch: pytest.Mo
 # ------------------------------------------------------------------------------------------------------ errors
 
 BAD = {
-    "task of cartpole27 is 27; valid: 0 to 26": {"task": 27},
-    "task of cartpole27 is -1; valid: 0 to 26": {"task": -1},
-    "policy is 3; valid: 0 to 2": {"policy": 3},
-    "episodes is 0; valid: 1 to 100": {"episodes": 0},
-    "seed is -1; valid: 0 to 2147483647": {"seed": -1},
+    "task of cartpole27 is 27; valid: a whole number from 0 to 26": {"task": 27},
+    "task of cartpole27 is -1; valid: a whole number from 0 to 26": {"task": -1},
+    "policy is 3; valid: a whole number from 0 to 2": {"policy": 3},
+    "episodes is 0; valid: a whole number from 1 to 100": {"episodes": 0},
+    "seed is -1; valid: a whole number from 0 to 2147483647": {"seed": -1},
     "--fps is 0; valid: above 0 and at most 50": {"fps": 0.0},
     "--fps is nan": {"fps": float("nan")},
     "--out film.mp4 ends in '.mp4'; valid: a name that ends in .gif or .webp": {"out": Path("film.mp4")},

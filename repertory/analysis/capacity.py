@@ -119,24 +119,29 @@ class CapacityEstimate:
 
     curve: CapacityCurve
     runs: Mapping[int, int]
-    """By number of policies."""
-    samples: tuple[CapacityCurve, ...]
-    """Curves of resampled runs; empty if a condition has one run only."""
+    """By number of policies, the fewest first."""
+    samples: NDArray[np.float64]
+    """(resamples, numbers of policies): scores of resampled runs; empty if a condition has one run only."""
+
+    def capacities(self, tolerance: float | None = None) -> NDArray[np.float64]:
+        """C_emp of every resample at a tolerance, or ITC if none is given."""
+        if tolerance is None:
+            return integrated_capacities(self.samples, list(self.runs), self.curve.n_tasks)
+        return capacities_at(self.samples, list(self.runs), self.curve.n_tasks, tolerance)
 
     def interval(self, tolerance: float | None = None, level: float = 0.95) -> tuple[float, float] | None:
         """Bootstrap interval of C_emp at a tolerance, or of ITC if none is given; None without samples."""
-        if not self.samples:
+        if not len(self.samples):
             return None
-        values = [curve.grid_mean if tolerance is None else curve.capacity(tolerance) for curve in self.samples]
-        low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+        low, high = np.quantile(self.capacities(tolerance), [(1 - level) / 2, (1 + level) / 2])
         return float(low), float(high)
 
     def confidence(self, policies: int, tolerance: float) -> float | None:
-        """The share of resampled curves in which so many policies are within the tolerance."""
-        if not self.samples:
+        """The share of resamples in which so many policies are within the tolerance."""
+        if not len(self.samples):
             return None
-        enough = [c.scores[policies] >= (1 - tolerance) * c.scores[c.reference] for c in self.samples]
-        return float(np.mean(enough))
+        score = self.samples[:, list(self.runs).index(policies)]
+        return float(np.mean(score >= (1 - tolerance) * self.samples[:, -1]))
 
 
 def estimate_capacity(
@@ -151,12 +156,10 @@ def estimate_capacity(
     resampled by themselves.
     """
     curve = capacity_curve({policies: float(np.mean(values)) for policies, values in scores.items()}, n_tasks)
-    samples: list[CapacityCurve] = []
-    if all(len(values) > 1 for values in scores.values()):
-        drawn = {}
-        for n, values in scores.items():
-            own = [(n, place) for place in range(len(values))] if keys is None else keys[n]
-            drawn[n] = mean_draws(np.asarray(values, np.float64)[:, None], own, resamples)[:, 0]
-        usable = np.flatnonzero(drawn[curve.reference] > 0)
-        samples = [capacity_curve({n: float(draws[i]) for n, draws in drawn.items()}, n_tasks) for i in usable]
-    return CapacityEstimate(curve, {n: len(values) for n, values in scores.items()}, tuple(samples))
+    runs = {n: len(scores[n]) for n in sorted(scores)}
+    samples = np.empty((0, len(runs)))
+    if min(runs.values()) > 1:
+        own = {n: [(n, place) for place in range(runs[n])] if keys is None else keys[n] for n in runs}
+        drawn = [mean_draws(np.asarray(scores[n], np.float64)[:, None], own[n], resamples) for n in runs]
+        samples = np.hstack(drawn)
+    return CapacityEstimate(curve, runs, samples[samples[:, -1] > 0])

@@ -136,14 +136,14 @@ def _missing_twin(results: Results, run: Run) -> UsageError:
     )
 
 
-def scores_by_policies(results: Results, learner: str, unadaptive: bool = True) -> dict[int, Any]:
-    """Lifetime scores of a learner's runs by number of policies; the paper's capacity uses the unadaptive ones."""
-    runs = runs_by_policies(results, learner, unadaptive)
+def scores_by_policies(results: Results, learner: str) -> dict[int, Any]:
+    """Lifetime scores of a learner's unadaptive runs by number of policies."""
+    runs = runs_by_policies(results, learner)
     return {policies: np.array([run.score("lifetime") for run in own]) for policies, own in runs.items()}
 
 
-def runs_by_policies(results: Results, learner: str, unadaptive: bool = True) -> dict[int, list[Run]]:
-    """Finished runs of a learner by number of policies, fewest first."""
+def runs_by_policies(results: Results, learner: str) -> dict[int, list[Run]]:
+    """A learner's finished unadaptive runs, which the paper's capacity is of, by number of policies, fewest first."""
     found: dict[int, list[Run]] = {}
     kinds = set()
     for runs in results.by_condition.values():
@@ -152,8 +152,7 @@ def runs_by_policies(results: Results, learner: str, unadaptive: bool = True) ->
                 continue  # lived for comparison; the experiment has a condition of its own for it
             if run.settings["task"] is not None:
                 continue  # of some tasks only: a control
-            is_fixed = run.settings["selector"]["name"] in UNADAPTIVE
-            if run.settings["learner"]["name"] == learner and is_fixed == unadaptive:
+            if run.settings["learner"]["name"] == learner and run.settings["selector"]["name"] in UNADAPTIVE:
                 found.setdefault(int(run.settings["policies"]), []).append(run)
                 shared = ("domain", "learner", "profile", "blocks", "block_steps")
                 kinds.add(json.dumps({key: run.settings.get(key) for key in shared}, sort_keys=True))

@@ -24,7 +24,7 @@ from repertory.core.episode import EpisodePlayer
 from repertory.core.metrics import standard_error
 from repertory.core.seeds import EPISODE_SEEDS
 from repertory.domains.domain import Domain
-from repertory.errors import UsageError, shown
+from repertory.errors import UsageError, check_count, shown
 from repertory.runs.opened import open_record
 from repertory.runs.record import Record
 from repertory.runs.saved_library import Library, load
@@ -108,11 +108,6 @@ def evaluate(
         episode_player.close()
     scores, errors = _scored(outcomes, tasks.score)
     return Evaluation(scores, errors, tasks.task_names, tasks.score, episodes)
-
-
-def check_count(name: str, value: Any, smallest: int, largest: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not smallest <= value <= largest:
-        raise UsageError(f"{name} is {shown(value)}; valid: a whole number from {smallest} to {largest}")
 
 
 def _library(source: Record | Library | str | Path, domain: Any, learner: Any) -> Library:

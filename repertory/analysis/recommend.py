@@ -16,7 +16,7 @@ from repertory.analysis.capacity import CapacityEstimate, capacity_curve, check_
 from repertory.analysis.controls import scores_by_policies
 from repertory.core.metrics import lifetime_score
 from repertory.domains.domain import Domain
-from repertory.errors import UsageError, shown
+from repertory.errors import UsageError, check_count
 from repertory.learners.compiled_policy import memory_of
 from repertory.learners.protocol import MakeLearner
 from repertory.runs.folder import RunFolder, differences, plain
@@ -91,8 +91,7 @@ def recommend_policies(
     that the library may take, in bytes or as `"200MB"`.
     """
     check_tolerance(tolerance)
-    if not 1 <= runs <= MOST_RUNS:
-        raise UsageError(f"runs is {shown(runs)}; valid: from 1 to {MOST_RUNS}")
+    check_count("runs", runs, 1, MOST_RUNS)
     memory = parse_memory(memory) if isinstance(memory, str) else memory
     first = run_spec(domain, learner, 1, selector, seed=seed, profile=profile)
     policy_bytes = policy_memory(first)

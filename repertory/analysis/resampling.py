@@ -18,18 +18,23 @@ import zlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
-from repertory.analysis.significance import Interval
-
 RESAMPLES = 2000
 LEVEL = 0.95
 
 Samples = NDArray[np.float64]
+
+
+class Interval(NamedTuple):
+    """A confidence interval."""
+
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, eq=False)

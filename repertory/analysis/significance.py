@@ -1,4 +1,4 @@
-"""Statistics between conditions: F-tests, correction for many of them, and intervals over runs.
+"""Statistics between conditions: F-tests, and correction for many of them.
 
 Pure functions of the scores of runs, or of their means and standard deviations. The paper calls a difference
 significant if a pair-wise F-test gives p < 0.01, and does not correct for the number of pairs.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,13 +37,6 @@ class PairedTest(NamedTuple):
 
     pairs: int
     p: float
-
-
-class Interval(NamedTuple):
-    """A confidence interval."""
-
-    low: float
-    high: float
 
 
 def f_test(one: ArrayLike, other: ArrayLike) -> FTest:
@@ -155,51 +148,6 @@ def significance_matrix(
     matrix = pd.DataFrame(rows, columns=list(MATRIX_COLUMNS))
     matrix["p_holm"] = holm(matrix["p"].to_numpy(np.float64))
     return matrix
-
-
-def bootstrap_interval(
-    samples: ArrayLike,
-    statistic: Callable[..., Any] = np.mean,
-    level: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> Interval:
-    """Percentile bootstrap over runs: the middle `level` of the statistic's values on runs drawn with replacement.
-
-    `statistic(values, axis=1)` gets all resamples at once, a row each, and gives a number per row, as np.mean,
-    np.median and `interquartile_mean` do.
-    """
-    runs = _scores("samples", samples)
-    if len(runs) < 2:
-        raise UsageError(
-            f"an interval over runs needs at least two runs, got {len(runs)}; "
-            "`repertory reproduce NAME --runs 0-9` adds runs"
-        )
-    if not np.isfinite(runs).all():
-        raise UsageError(
-            f"{np.count_nonzero(~np.isfinite(runs))} of {len(runs)} samples are not finite; leave them out"
-        )
-    if not 0 < level < 1:
-        raise UsageError(f"level is {level!r}; valid: a number above 0 and below 1")
-    if resamples < 1:
-        raise UsageError(f"resamples is {resamples!r}; valid: a whole number at least 1")
-    drawn = np.random.default_rng(seed).integers(len(runs), size=(resamples, len(runs)))
-    low, high = np.quantile(statistic(runs[drawn], axis=1), [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high))
-
-
-def interquartile_mean(samples: ArrayLike, axis: int | None = None) -> Any:
-    """Mean of the middle half: a quarter of the values, rounded down, is left out at each end (Agarwal et al., 2021).
-
-    Less swayed by single runs than the mean, less wasteful than the median. Of fewer than four values it is the mean.
-    """
-    values = np.asarray(samples, np.float64)
-    if values.size == 0:
-        raise UsageError("the interquartile mean of no values; valid: at least one")
-    ordered = np.sort(values, axis=axis)  # flat if there is no axis
-    last = 0 if axis is None else axis
-    left_out = ordered.shape[last] // 4
-    return ordered.take(range(left_out, ordered.shape[last] - left_out), axis=last).mean(axis=last)
 
 
 def _scores(name: str, values: ArrayLike) -> NDArray[np.float64]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from repertory import DQN, domain
 from repertory.benchmarks.flops import flops_of_dqn_step
-from repertory.benchmarks.measure import Contender, build, contender_package, torch_on_one_thread, training
-from repertory.benchmarks.stable_baselines import learning
+from repertory.benchmarks.measure import Contender, build, contender_package, learning, torch_on_one_thread, training
 from repertory.profiles import with_profile
 
 TASK = 13
@@ -20,10 +19,6 @@ def repertory_dqn(settings: DQN = SETTINGS) -> Contender:
     return training(
         "cartpole27", TASK, build("cartpole27", settings), REPERTORY_STEPS, warm_up=5 * settings.learning_starts
     )
-
-
-def sound_dqn() -> Contender:
-    return repertory_dqn(SOUND)
 
 
 def repertory_dqn_in_flops() -> Contender:
@@ -56,7 +51,3 @@ def sb3_dqn(settings: DQN = SETTINGS) -> Contender:
     )
     model.learn(2 * settings.learning_starts)
     return learning(model, SB3_STEPS)
-
-
-def sb3_sound_dqn() -> Contender:
-    return sb3_dqn(SOUND)

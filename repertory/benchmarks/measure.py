@@ -16,6 +16,7 @@ from typing import Any
 from repertory import domain
 from repertory.benchmarks.result import Measured, NotMeasured, Side
 from repertory.core.episode import EpisodePlayer
+from repertory.learners.compiled_policy import memory_of
 
 Contender = Callable[[], float]
 """Does a fixed amount of work and returns how much that was, in environment steps if not said otherwise."""
@@ -63,6 +64,26 @@ def build(name: str, settings: Any) -> Any:
     """A learner for a domain."""
     spaces = domain(name)
     return settings(spaces.observation_space, spaces.action_space, 0)
+
+
+def learning(model: Any, steps: int) -> Contender:
+    """Stable-Baselines3's contender: `steps` steps of a model that has begun to learn."""
+
+    def work() -> int:
+        model.learn(steps, reset_num_timesteps=False)
+        return steps
+
+    return work
+
+
+def megabytes_of(domain: str, settings: Any) -> Callable[[int], Measured]:
+    """Memory of one policy; counted, not timed, so one repeat says it all."""
+
+    def measure(_repeats: int) -> Measured:
+        size = memory_of(build(domain, settings)) / 1e6
+        return Measured(size, Side("repertory", "MB", (size,), is_cost=True))
+
+    return measure
 
 
 def contender_package(name: str) -> ModuleType:

@@ -7,6 +7,19 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 AT_LEAST, AT_MOST = "at least", "at most"
+SIGNS = {AT_LEAST: "≥", AT_MOST: "≤"}
+
+
+def number_text(value: float) -> str:
+    """To three places, and no fractions of what is large."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def figure_text(figure: float, unit: str) -> str:
+    """`131x`, `31.2 %`, `9.8 MB`."""
+    if unit == "x":
+        return f"{number_text(figure)}x"
+    return f"{number_text(100 * figure if unit == '%' else figure)} {unit}"
 
 
 class Target(NamedTuple):
@@ -22,6 +35,9 @@ class Target(NamedTuple):
         """How many times as good as asked for: 1 is just enough, whichever way the bound points."""
         return figure / self.value if self.bound == AT_LEAST else self.value / figure
 
+    def text(self, unit: str) -> str:
+        return f"{SIGNS[self.bound]} {figure_text(self.value, unit)}"
+
 
 class Side(NamedTuple):
     """One contender of a row: its best repeat is the one that was disturbed least."""
@@ -35,6 +51,9 @@ class Side(NamedTuple):
     @property
     def best(self) -> float:
         return min(self.repeats) if self.is_cost else max(self.repeats)
+
+    def __str__(self) -> str:
+        return f"{number_text(self.best)} {self.unit}"
 
 
 class Measured(NamedTuple):
@@ -87,6 +106,18 @@ class Result:
         if self.measured is None or self.row.target is None:
             return None
         return self.row.target.margin(self.measured.figure)
+
+    def texts(self) -> dict[str, str]:
+        """For the table."""
+        row, measured = self.row, self.measured
+        return {
+            "name": row.name,
+            "ours": "" if measured is None else str(measured.ours),
+            "other": "" if measured is None or measured.other is None else str(measured.other),
+            "measured": "not measured" if measured is None else figure_text(measured.figure, row.unit),
+            "target": "" if row.target is None else row.target.text(row.unit),
+            "met": "" if self.is_met is None else "yes" if self.is_met else "NO",
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for a file."""

@@ -17,7 +17,6 @@ import numpy as np
 from repertory import DQN
 from repertory.benchmarks.measure import Contender, take_turns
 from repertory.benchmarks.result import Measured, Side
-from repertory.core.lifetime import Lifetime
 from repertory.core.many_episodes import ManyEpisodes
 from repertory.domains.cartpole import VALUES_27, CartpoleRules, cartpole
 from repertory.domains.domain import Domain
@@ -77,7 +76,7 @@ def lifetime_of(size: Size, turns: int) -> Contender:
         done = len(lifetime.rows)
         lifetime.sequence = sequence[: done + BLOCKS_A_TURN]
         lifetime.live()
-        return steps_of(lifetime, done)
+        return sum(int(row["steps"]) for row in lifetime.rows[done:])
 
     work()
     return work
@@ -89,10 +88,6 @@ def settle(selector: Any, size: Size) -> None:
     averages = np.random.default_rng(0).random((size.tasks, size.policies))
     for (task, policy), average in np.ndenumerate(averages):
         selector.update(task, policy, average * SETTLED_STEPS, SETTLED_STEPS)
-
-
-def steps_of(lifetime: Lifetime, first_block: int) -> int:
-    return sum(int(row["steps"]) for row in lifetime.rows[first_block:])
 
 
 def fill_memory(domain: Domain, task: int, policy: Any, buffer_size: int) -> None:

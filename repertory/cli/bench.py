@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 import repertory
-from repertory.benchmarks.chart import draw_chart
-from repertory.benchmarks.figures_text import figure_text, side_text, target_text
+from repertory.benchmarks.chart import bench_chart
 from repertory.benchmarks.machine import describe_machine, machine_lines
 from repertory.benchmarks.result import Result, Row, run_row
 from repertory.benchmarks.rows import ROWS, chosen
 from repertory.errors import UsageError
 from repertory.paths import check_new_folder, staged, write_whole
+from repertory.report.table import Table, column, name_column, to_console
+from repertory.report.to_matplotlib import write_figure
 
 FORMAT = 1
 """Of bench.json; one more when a key changes its meaning."""
@@ -44,11 +44,11 @@ def bench_in_console(
             results.append(run_row(row, repeats))
         _write(out / "bench.json", results, machine, repeats)  # after each, so that Ctrl-C loses one row at most
     console.print()
-    console.print(table_of(results))
+    console.print(to_console(table_of(results)))
     for line in _remarks(results):
         console.print(line, style="dim", soft_wrap=True)
     with staged(out) as scratch:
-        draw_chart(results, machine["cpu"], [scratch / "bench.png", scratch / "bench.svg"])
+        write_figure(bench_chart(results, machine["cpu"]), scratch)
     console.print(f"saved in {out / 'bench.json'}, .png and .svg", soft_wrap=True)
     return results
 
@@ -72,28 +72,9 @@ def _write(path: Path, results: Sequence[Result], machine: dict[str, Any], repea
     write_whole(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
-# ---------------------------------------------------------------------------------------------------- table
-
-
 def table_of(results: Sequence[Result]) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading, side in (("what", "left"), ("ours", "right"), ("other", "right"), ("measured", "right")):
-        table.add_column(heading, justify=side)  # type: ignore[arg-type]
-    table.add_column("target", justify="right")
-    table.add_column("met")
-    for result in results:
-        table.add_row(*_cells(result))
-    return table
-
-
-def _cells(result: Result) -> tuple[str, ...]:
-    row, measured = result.row, result.measured
-    target = "" if row.target is None else target_text(row.target, row.unit)
-    if measured is None:
-        return row.name, "", "", "not measured", target, ""
-    met = "" if result.is_met is None else "yes" if result.is_met else "NO"
-    other = "" if measured.other is None else side_text(measured.other)
-    return row.name, side_text(measured.ours), other, figure_text(measured.figure, row.unit), target, met
+    columns = [name_column("what", "name"), *map(column, ("ours", "other", "measured", "target")), name_column("met")]
+    return Table("bench", columns, [result.texts() for result in results])
 
 
 def _remarks(results: Sequence[Result]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,17 @@ from rich.console import Console
 from repertory import catalogue
 from repertory.analysis.capacity import check_tolerance
 from repertory.analysis.controls import capacity_of, command, scores_by_policies
-from repertory.analysis.recommend import parse_memory, recommend_policies
+from repertory.analysis.recommend import recommend_policies
 from repertory.analysis.update_control import CapacityParts, capacity_parts, controls_for, parts_warning
 from repertory.cli.screen import print_problems
 from repertory.cli.sweep_display import SweepDisplay
-from repertory.errors import RunStopped, UsageError, shown, unknown
+from repertory.errors import RunStopped, UsageError, check_count, unknown
+from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.paths import check_new_folder
 from repertory.report import capacity_view as view
+from repertory.report.sections.capacity import parts_table
+from repertory.report.sections.memory import memory_chart
+from repertory.report.table import to_console
 from repertory.runs.folder import RunFolder
 from repertory.runs.spec import RunSpec
 from repertory.runs.status import FINISHED
@@ -44,14 +48,13 @@ def empirical_in_console(
     table = view.empirical_table(estimates, tolerance, published)
     view.print_frame(console, view.scores_table(estimates))
     console.print()
-    view.print_frame(console, table)
+    console.print(to_console(table))
     for learner in estimates:
         _print_parts(console, learner, capacity_parts(results, controls, learner))
     if min(min(estimate.runs.values()) for estimate in estimates.values()) < 2:
         console.print("no intervals: they need at least two runs of each condition", soft_wrap=True)
-    view.save(
-        console, out, f"empirical-{results.path.resolve().name}", table, view.empirical_figure(estimates, tolerance)
-    )
+    chart = view.empirical_figure(estimates, tolerance)
+    view.save(console, out, f"empirical-{results.path.resolve().name}", pd.DataFrame(table.rows), chart)
 
 
 def _print_parts(console: Console, learner: str, parts: Sequence[CapacityParts]) -> None:
@@ -64,7 +67,7 @@ def _print_parts(console: Console, learner: str, parts: Sequence[CapacityParts])
             soft_wrap=True,
         )
         return
-    view.print_frame(console, view.parts_table(learner, parts))
+    console.print(to_console(parts_table([{"learner": learner, **part._asdict()} for part in parts if part.tasks])))
     for part in parts:
         if warning := parts_warning(part):
             console.print(f"{learner} with {part.policies}: {warning}", soft_wrap=True)
@@ -81,23 +84,14 @@ def learners_with_scores(results: Results) -> list[str]:
     return found
 
 
-def theoretical_in_console(example: str, tolerance: float, out: Path, console: Console) -> None:
-    from repertory.report.theory_view import show_example
-
-    show_example(example, tolerance, out, console)
-
-
 def clusters_in_console(
     name: str, profile: str, steps: int, seed: int, seeds: int, signature: str, out: Path, console: Console
 ) -> None:
     from repertory.analysis.clusters import SIGNATURES, clusters_over_seeds
 
-    if not 1 <= steps <= MOST_STEPS:
-        raise UsageError(f"--steps is {shown(steps)}; valid: a whole number from 1 to {MOST_STEPS:,}")
-    if not 0 <= seed < 2**31:
-        raise UsageError(f"--seed is {shown(seed)}; valid: a whole number from 0 to {2**31 - 1}")
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise UsageError(f"--seeds is {shown(seeds)}; valid: a whole number from 1 to {MOST_SEEDS}")
+    check_count("--steps", steps, 1, MOST_STEPS)
+    check_count("--seed", seed, 0, 2**31 - 1)
+    check_count("--seeds", seeds, 1, MOST_SEEDS)
     if signature not in SIGNATURES:
         raise unknown("--signature", signature, SIGNATURES)
     domain = catalogue.domain(name, profile)
@@ -112,19 +106,18 @@ def clusters_in_console(
 
 
 def recommend_in_console(
+    console: Console,
     domain: str,
     learner: str,
-    tolerance: float,
-    memory: str | None,
-    results: Path | None,
     policies: str | None,
-    pilot: Mapping[str, Any],
+    profile: str,
+    workers: int | None,
     out: Path,
-    console: Console,
+    **options: Any,
 ) -> None:
+    """The options are those of `recommend_policies`."""
     numbers = None if policies is None else _numbers(policies)
-    profile = pilot["profile"]
-    engine = make_engine("local", pilot["workers"])
+    engine = make_engine("local", workers)
     check_new_folder(out)
 
     def live(specs: Sequence[tuple[RunSpec, Path | None]]) -> list[pd.DataFrame]:
@@ -135,24 +128,12 @@ def recommend_in_console(
                 raise RunStopped(f"a run of the pilot ended early: {job.folder}: {standing[job.folder].message}")
         return [RunFolder(Path(job.folder)).read_blocks() for job in jobs]
 
-    recommendation = recommend_policies(
-        domain,
-        learner,
-        tolerance,
-        memory=None if memory is None else parse_memory(memory),
-        results=results,
-        policies=numbers,
-        blocks=pilot["blocks"],
-        block_steps=pilot["block_steps"],
-        runs=pilot["runs"],
-        profile=profile,
-        out=out.resolve() / f"pilot-{domain}-{learner}-{profile}",
-        live=live,
-    )
-    view.print_frame(console, view.recommendation_table(recommendation))
-    console.print(str(recommendation), soft_wrap=True)
+    kept = out.resolve() / f"pilot-{domain}-{learner}-{profile}"
+    found = recommend_policies(domain, learner, policies=numbers, profile=profile, out=kept, live=live, **options)
+    view.print_frame(console, view.recommendation_table(found))
+    console.print(str(found), soft_wrap=True)
     name = f"recommend-{domain}-{learner}-{profile}"
-    view.save(console, out, name, recommendation.table, view.recommendation_figure(recommendation))
+    view.save(console, out, name, found.table, view.recommendation_figure(found))
 
 
 def _numbers(text: str) -> list[int]:
@@ -163,6 +144,13 @@ def _numbers(text: str) -> list[int]:
 
 
 def memory_in_console(blocks: int | None, runs: int, out: Path, console: Console) -> None:
-    from repertory.report.memory_view import show_memory
-
-    show_memory(blocks, runs, out, console)
+    check_new_folder(out)
+    settings = GrowingLibrary(runs=runs) if blocks is None else GrowingLibrary(runs=runs, blocks=blocks)
+    table = memory_table(settings)
+    view.print_frame(console, table)
+    console.print(
+        f"policies held at the peak over those of a fixed library; {settings.tasks} tasks, {settings.blocks} blocks, "
+        f"mean of {settings.runs} runs",
+        soft_wrap=True,
+    )
+    view.save(console, out, "memory", table, memory_chart(settings))

@@ -44,9 +44,9 @@ def theoretical(
     out: Out = Path("capacity"),
 ) -> None:
     """Tasks per policy in theory: the least number of policies that is epsilon-optimal on all tasks, exactly."""
-    from repertory.cli.capacity import theoretical_in_console
+    from repertory.report.theory_view import show_example
 
-    theoretical_in_console(example, tolerance, out, console())
+    show_example(example, tolerance, out, console())
 
 
 @app.command()
@@ -81,10 +81,10 @@ def recommend(
     out: Out = Path("capacity"),
 ) -> None:
     """The smallest number of policies within the tolerance, from a short pilot or from runs you have."""
+    options = dict(locals())
     from repertory.cli.capacity import recommend_in_console
 
-    pilot = {"blocks": blocks, "block_steps": block_steps, "runs": runs, "profile": profile, "workers": workers}
-    recommend_in_console(domain, learner, tolerance, memory, results, policies, pilot, out, console())
+    recommend_in_console(console(), **options)
 
 
 @app.command()

@@ -21,6 +21,8 @@ app = typer.Typer(
 
 app.add_typer(capacity_app)
 
+Sweeps = Annotated[Path, typer.Argument(help="A folder of sweeps, as 'repertory reproduce' leaves.")]
+
 
 @app.command()
 def run(
@@ -49,24 +51,10 @@ def run(
     ] = False,
 ) -> None:
     """Run one lifetime: blocks of random tasks, a policy picked per episode, all learning as they go."""
+    options = dict(locals())
     from repertory.cli.run import run_in_console
-    from repertory.cli.run_options import parse_task, spec_from_options
+    from repertory.cli.run_options import spec_from_options
 
-    options = {
-        "domain": domain,
-        "learner": learner,
-        "policies": policies,
-        "selector": selector,
-        "profile": profile,
-        "run": run,
-        "seed": seed,
-        "sequence": sequence,
-        "blocks": blocks,
-        "block_steps": block_steps,
-        "task": None if task is None else parse_task(task),
-        "agent": agent,
-        "hidden_tasks": hidden_tasks,
-    }
     run_in_console(spec_from_options(options, set_ or [], config), out, console(), tensorboard)
 
 
@@ -92,40 +80,26 @@ def reproduce(
     ] = False,
 ) -> None:
     """Run the experiments of a table or figure of the paper, or of your own file; resume what was stopped."""
+    options = dict(locals())
     from repertory.cli.reproduce import reproduce_in_console
 
-    all_finished = reproduce_in_console(
-        name,
-        console(),
-        runs=runs,
-        conditions=[part.strip() for part in (conditions or "").split(",") if part.strip()],
-        scale=scale,
-        blocks=blocks,
-        workers=workers,
-        profile=profile,
-        engine=engine,
-        out=out,
-        seed=seed,
-        sequence=sequence,
-        tensorboard=tensorboard,
-    )
-    if not all_finished:
+    if not reproduce_in_console(console(), **options):
         raise typer.Exit(STOPPED_STATUS)
 
 
 @app.command()
 def report(
     results: Annotated[Path, typer.Argument(help="A folder of runs, as 'repertory reproduce' leaves.")],
-    out: Annotated[Path, typer.Option(help="Folder for the page, its figures and its tables.")] = Path("report"),
+    out: Annotated[Path, typer.Option(help="Folder for the page and its tables.")] = Path("report"),
     compute_missing: Annotated[
         bool, typer.Option("--compute-missing", help="Run the one-to-one runs that forgetting and transfer need.")
     ] = False,
-    figures: Annotated[bool, typer.Option(help="Write every figure as SVG and PNG too, for use elsewhere.")] = True,
+    figures: Annotated[bool, typer.Option(help="Write every figure as SVG and PNG too, for use elsewhere.")] = False,
 ) -> None:
     """Write one page with all tables and figures, the paper's beside ours; works on unfinished sweeps too."""
     from repertory.cli.report import report_in_console
 
-    report_in_console(results, out, compute_missing, console(), figures)
+    report_in_console(results, out, compute_missing, figures, console())
 
 
 @app.command()
@@ -142,9 +116,7 @@ def dashboard(
 
 @app.command()
 def claims(
-    results: Annotated[Path, typer.Argument(help="A folder of sweeps, as 'repertory reproduce' leaves.")] = Path(
-        "results"
-    ),
+    results: Sweeps = Path("results"),
 ) -> None:
     """Which of the paper's claims the runs in a folder reproduce, which they do not, and what would decide the rest."""
     from repertory.cli.claims import claims_in_console
@@ -203,7 +175,7 @@ def watch(
     """Watch a policy of a run play a task, without learning: in the terminal or as an animated picture."""
     from repertory.cli.watch import watch_in_console
 
-    watch_in_console(run, task, policy, episodes, seed, fps, explore, out, console())
+    watch_in_console(run, fps, out, console(), task=task, policy=policy, episodes=episodes, seed=seed, explore=explore)
 
 
 @app.command()
@@ -224,9 +196,7 @@ def evaluate(
 @app.command()
 def figure(
     name: Annotated[str, typer.Argument(help="A table or figure of the paper; see 'repertory list figures'.")],
-    results: Annotated[Path, typer.Argument(help="A folder of sweeps, as 'repertory reproduce' leaves.")] = Path(
-        "results"
-    ),
+    results: Sweeps = Path("results"),
     profile: Annotated[
         str | None, typer.Option(help="Whose runs; those of the profile with most if not given.")
     ] = None,

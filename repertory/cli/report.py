@@ -15,9 +15,7 @@ from repertory.report.page import write_report
 from repertory.sweeps.results import read_results
 
 
-def report_in_console(
-    path: Path, out: Path, compute_missing: bool, console: Console, with_figures: bool = True
-) -> None:
+def report_in_console(path: Path, out: Path, compute_missing: bool, with_figures: bool, console: Console) -> None:
     check_new_folder(out)
     results = read_results(path)
     if compute_missing:
@@ -34,5 +32,5 @@ def report_in_console(
         results = read_results(path)
     page = write_report(results, out, with_figures)
     print_problems(console, results)
-    beside = "figures and tables are" if with_figures else "its tables are"
+    beside = "tables and figures are" if with_figures else "its tables are"
     console.print(f"{page} shows {len(results.runs)} runs; {beside} beside it", soft_wrap=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,24 +18,20 @@ from repertory.sweeps.sweep import Sweep, claim, live_sweep, make_engine
 
 
 def reproduce_in_console(
-    name: str,
     console: Console,
-    *,
+    name: str,
     runs: str | None,
-    conditions: Sequence[str],
-    scale: float,
-    blocks: int | None,
+    conditions: str | None,
     workers: int | None,
-    profile: str,
     engine: str,
     out: Path | None,
-    seed: int,
-    sequence: str,
     tensorboard: bool,
+    **options: Any,
 ) -> bool:
     """Run a sweep of an experiment, the paper's by name or one's own by file; whether all its runs finished."""
-    sweep = Sweep.of(name, profile=profile, scale=scale, blocks=blocks, seed=seed, sequence=sequence)
-    path, jobs = prepare(sweep, runs, conditions, out, tensorboard)
+    sweep = Sweep.of(name, **options)
+    patterns = [part.strip() for part in (conditions or "").split(",") if part.strip()]
+    path, jobs = prepare(sweep, runs, patterns, out, tensorboard)
     chosen_engine = make_engine(engine, workers)
     claim(path, sweep)
     with _polite_kill():

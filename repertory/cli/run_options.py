@@ -54,16 +54,13 @@ def read_assignments(assignments: Sequence[str]) -> Sections:
     return sections
 
 
-def parse_task(text: str) -> int | list[int]:
-    """`3` is one task, `0-8` are some."""
-    tasks = parse_numbers(text, "--task", "task")
-    return tasks if len(tasks) > 1 else tasks[0]
-
-
 def spec_from_options(options: dict[str, Any], assignments: Sequence[str] = (), config: Path | None = None) -> RunSpec:
     """The spec of the run that the user asked for: the command line first, then the file, then the defaults."""
     file, changes = read_config(config), read_assignments(assignments)
-    given = {key: value for key, value in options.items() if value is not None}
+    given = {key: options[key] for key in RUN_KEYS if options.get(key) is not None}
+    if "task" in given:  # `3` is one task, `0-8` are some
+        tasks = parse_numbers(given["task"], "--task", "task")
+        given["task"] = tasks if len(tasks) > 1 else tasks[0]
     run = {**file.get("run", {}), **given}
     for key in ("domain", "learner", "policies"):
         if key not in run:

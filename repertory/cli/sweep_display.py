@@ -12,9 +12,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from repertory.cli.listing import published_text
 from repertory.cli.screen import print_problems
-from repertory.report.time_table import duration, time_sentence
+from repertory.report.sections.scores import score_rows, score_table
+from repertory.report.sections.time import duration, time_sentence
+from repertory.report.table import to_console
 from repertory.runs.status import DIVERGED, FINISHED, RUNNING, Status
 from repertory.sweeps.job import Job
 from repertory.sweeps.results import Results
@@ -154,25 +155,11 @@ class SweepDisplay(Watcher):
 
 def print_scores(console: Console, results: Results) -> None:
     """Lifetime and final scores of all conditions, beside the published ones, and the time they took."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("condition", no_wrap=True)
-    for title in ("runs", "lifetime", "published", "final", "published"):
-        table.add_column(title, justify="right")
-    for condition, runs in results.by_condition.items():
-        row = [condition, str(len(runs))]
-        paper = results.published(condition)
-        for which in ("lifetime", "final"):
-            row.append(_mean_and_deviation(results.scores(condition, which)))
-            row.append(published_text(getattr(paper, which, None)))
-        table.add_row(*row)
-    console.print(table)
+    rows = score_rows(results)
+    if rows:
+        console.print(to_console(score_table(results, rows)))
     for run in (run for runs in results.by_condition.values() for run in runs if run.divergence is not None):
         console.print(f"{run.condition} run {run.number} {run.divergence}", soft_wrap=True)
     if sentence := time_sentence(results):
         console.print(sentence, soft_wrap=True)
     print_problems(console, results)
-
-
-def _mean_and_deviation(scores: np.ndarray) -> str:
-    deviation = f" ± {scores.std(ddof=1):.3g}" if len(scores) > 1 else ""
-    return f"{scores.mean():.4g}{deviation}"

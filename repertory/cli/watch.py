@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -30,21 +31,11 @@ LETTERS = {
 """Styles and meanings of the letters that mazes are written in."""
 
 
-def watch_in_console(
-    path: Path,
-    task: int | None,
-    policy: int | None,
-    episodes: int,
-    seed: int,
-    fps: float | None,
-    explore: bool,
-    out: Path | None,
-    console: Console,
-) -> None:
-    """Show a policy of a run folder: in the terminal if its task can be written as text, else as a file."""
+def watch_in_console(path: Path, fps: float | None, out: Path | None, console: Console, **chosen: Any) -> None:
+    """Show what was chosen of a run folder: in the terminal if its task can be written as text, else as a file."""
     if fps is not None and not 0 < fps <= FASTEST:
         raise UsageError(f"--fps is {fps:g}; valid: above 0 and at most {FASTEST}")
-    performance = open_performance(path, task, policy, episodes, seed, explore)
+    performance = open_performance(path, **chosen)
     if out is None and TEXT not in performance.render_modes:
         out = Path(f"{source_name(path)}-task{performance.task}.gif")
     if out is not None:
@@ -57,7 +48,7 @@ def watch_in_console(
     else:
         show_plainly(performance, console)
     for ending in performance.endings:
-        episode = f"episode {ending.episode + 1}: " if episodes > 1 else ""
+        episode = f"episode {ending.episode + 1}: " if performance.episodes > 1 else ""
         console.print(f"{episode}{ending.step} steps, return {ending.total_reward:g}", soft_wrap=True)
     if out is not None:
         console.print(f"written to {out} ({size / 1000:,.0f} kB)", soft_wrap=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from repertory.errors import UsageError
 
@@ -39,6 +38,8 @@ def minimum_cover(regrets: ArrayLike, epsilon: float) -> Cover:
     `regrets` has a row per policy and a column per task. For the paper's definition give relative regrets, see
     `relative_regrets`. Set cover is NP-hard; the solver (HiGHS) is exact and takes milliseconds for tens of tasks.
     """
+    from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import, and a report needs no cover
+
     table = checked_regrets(regrets)
     epsilon = checked_epsilon(epsilon)
     covered = table <= epsilon + ROUNDING

@@ -16,16 +16,14 @@ from __future__ import annotations
 import fnmatch
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from repertory import catalogue
 from repertory.errors import UsageError, unknown
-from repertory.runs.reading import read_toml
 from repertory.runs.spec import COMPONENTS, DEFAULTS
 
 TASK_OF_THE_RUN = "of the run"
@@ -70,15 +68,6 @@ class Comparison(NamedTuple):
     p: float
 
 
-class Range(NamedTuple):
-    """What the paper gives as a range, for the conditions that match one of some patterns."""
-
-    metric: str
-    conditions: tuple[str, ...]
-    range: tuple[float, float]
-    note: str = ""
-
-
 class PublishedCapacity(NamedTuple):
     """Empirical task capacity at a tolerance, or the number of policies it amounts to; and its integral."""
 
@@ -104,7 +93,8 @@ class Experiment:
     comparisons: tuple[Comparison, ...] = ()
     capacity: Mapping[str, PublishedCapacity] = field(default_factory=dict)
     """By learner."""
-    ranges: tuple[Range, ...] = ()
+    ranges: tuple[Mapping[str, Any], ...] = ()
+    """What the paper gives as a range: `metric`, `range` and the `conditions` it is of, as patterns."""
     days_per_run: tuple[float, ...] = ()
     """On the wall, as the paper prints them: a number, or from the one to the other."""
 
@@ -139,19 +129,8 @@ def experiment(name: str) -> Experiment:
     return read_experiment(name, tomllib.loads(file.read_text()))
 
 
-def read_definition(path: Path) -> dict[str, Any]:
-    """The content of a file of one's own; what it says is checked by `read_experiment`."""
-    return read_toml(path, "experiment")
-
-
-KEYS = (
-    *("title", "domain", "runs", "blocks", "block_steps", "conditions", "defaults", "task", "final"),
-    *("comparisons", "capacity", "ranges", "days_per_run"),
-)
-CONDITION_KEYS = (
-    *("learner", "policies", "selector", "agent", "hidden_tasks", "profile", "task", "runs"),
-    *("settings", "lifetime", "final"),
-)
+CONDITION_KEYS = tuple(each.name for each in fields(Condition) if each.name != "name")
+KEYS = ("defaults", "task", *(each.name for each in fields(Experiment) if each.name != "name"))
 
 
 def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:
@@ -205,10 +184,7 @@ def _read_published(rest: dict[str, Any]) -> dict[str, Any]:
         "comparisons": tuple(
             Comparison(tuple(entry.pop("conditions")), **entry) for entry in map(dict, rest.pop("comparisons", []))
         ),
-        "ranges": tuple(
-            Range(entry.pop("metric"), tuple(entry.pop("conditions")), tuple(entry.pop("range")), **entry)
-            for entry in map(dict, rest.pop("ranges", []))
-        ),
+        "ranges": tuple(map(dict, rest.pop("ranges", []))),
         "days_per_run": tuple(rest.pop("days_per_run", ())),
         "capacity": {name: PublishedCapacity(**entry) for name, entry in rest.pop("capacity", {}).items()},
     }

@@ -21,12 +21,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repertory.errors import UsageError
 from repertory.settings import Settings, setting
 
 CAPACITIES = (2.0, 5.0)
@@ -77,16 +77,6 @@ class MemoryUse:
         return self.total.mean(axis=0)
 
     @property
-    def library_error(self) -> NDArray[np.float64]:
-        """Standard error of `library_mean`; NaN for a single run."""
-        return _standard_error(self.library)
-
-    @property
-    def total_error(self) -> NDArray[np.float64]:
-        """Standard error of `total_mean`; NaN for a single run."""
-        return _standard_error(self.total)
-
-    @property
     def peak_ratio(self) -> float:
         """The peak of `total_mean` over what a fixed library holds."""
         return float(self.total_mean.max()) / self.fixed
@@ -123,40 +113,21 @@ def memory_table(
 ) -> pd.DataFrame:
     """A row per combination: the library's mean size at the end, the peak of the mean total, and that peak over what
     a fixed library holds. All else is as in `settings`."""
-    rows = [
-        {
-            "capacity": use.settings.capacity,
-            "blocks_to_converge": use.settings.blocks_to_converge,
-            "acceptance": use.settings.acceptance,
-            "fixed": use.fixed,
-            "final_library": float(use.library_mean[-1]),
-            "peak_total": float(use.total_mean.max()),
-            "ratio_to_fixed": use.peak_ratio,
-        }
-        for use in _grid(settings, capacities, blocks_to_converge, acceptances)
-    ]
+    varied = {"capacity": capacities, "blocks_to_converge": blocks_to_converge, "acceptance": acceptances}
+    base, rows = settings or GrowingLibrary(), []
+    for values in itertools.product(*varied.values()):
+        changes: dict[str, Any] = dict(zip(varied, values, strict=True))
+        use = simulate(base.replace(**changes))
+        rows.append(
+            {
+                **changes,
+                "fixed": use.fixed,
+                "final_library": float(use.library_mean[-1]),
+                "peak_total": float(use.total_mean.max()),
+                "ratio_to_fixed": use.peak_ratio,
+            }
+        )
     return pd.DataFrame(rows)
-
-
-def _grid(
-    settings: GrowingLibrary | None,
-    capacities: Sequence[float],
-    blocks_to_converge: Sequence[int],
-    acceptances: Sequence[float],
-) -> list[MemoryUse]:
-    """A simulation per combination, the last named changing fastest."""
-    for name, values in (
-        ("capacities", capacities),
-        ("blocks_to_converge", blocks_to_converge),
-        ("acceptances", acceptances),
-    ):
-        if len(values) == 0:
-            raise UsageError(f"{name} is empty; valid: at least one value")
-    base = GrowingLibrary() if settings is None else settings
-    return [
-        simulate(base.replace(capacity=capacity, blocks_to_converge=blocks, acceptance=acceptance))
-        for capacity, blocks, acceptance in itertools.product(capacities, blocks_to_converge, acceptances)
-    ]
 
 
 @lru_cache(maxsize=2)  # simulations of a grid meet the same tasks
@@ -183,10 +154,3 @@ def _visit_numbers(tasks: NDArray[np.int64]) -> NDArray[np.int64]:
     visit = np.empty_like(tasks)
     np.put_along_axis(visit, order, place - first_place + 1, axis=1)
     return visit
-
-
-def _standard_error(curves: NDArray[np.int64]) -> NDArray[np.float64]:
-    runs, blocks = curves.shape
-    if runs == 1:
-        return np.full(blocks, np.nan)
-    return curves.std(axis=0, ddof=1) / math.sqrt(runs)

@@ -49,24 +49,14 @@ class MemoryClass(NamedTuple):
     """Whether the value can occur in the state."""
 
 
-def _no_memory(state: Ints, previous_state: Ints, previous_action: Ints) -> Ints:
-    return np.zeros_like(state)
-
-
-def _previous_action(state: Ints, previous_state: Ints, previous_action: Ints) -> Ints:
-    return (previous_action + 1) // 2
-
-
-def _previous_state(state: Ints, previous_state: Ints, previous_action: Ints) -> Ints:
-    return previous_state - state + 1
-
-
 # A step moves by at most one, so only 13 of the 25 pairs of state and previous state can occur: 2^13 policies instead
 # of 2^25, and none is lost, because what a policy would do in the other pairs never matters.
 MEMORIES: Mapping[str, MemoryClass] = {
-    "nothing": MemoryClass(1, _no_memory, lambda state, value: True),
-    "previous action": MemoryClass(2, _previous_action, lambda state, value: True),
-    "previous state": MemoryClass(3, _previous_state, lambda state, value: 0 <= state + value - 1 < N_STATES),
+    "nothing": MemoryClass(1, lambda state, before, action: np.zeros_like(state), lambda state, value: True),
+    "previous action": MemoryClass(2, lambda state, before, action: (action + 1) // 2, lambda state, value: True),
+    "previous state": MemoryClass(
+        3, lambda state, before, action: before - state + 1, lambda state, value: 0 <= state + value - 1 < N_STATES
+    ),
 }
 """What a policy sees besides the state."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,14 +13,12 @@ from rich.console import Console
 from repertory.analysis.capacity import CapacityEstimate
 from repertory.analysis.clusters import PUBLISHED, Clusters, ClustersOverSeeds
 from repertory.analysis.recommend import Recommendation
-from repertory.analysis.update_control import CapacityParts
 from repertory.paper.experiments import PublishedCapacity
 from repertory.paths import staged
-from repertory.report.chart import BOTH, POINTS, STEPS, Axis, Band, Chart, Mark, Rule, Series, single
+from repertory.report.chart import BOTH, COLOURS, POINTS, Axis, Band, Chart, Mark, Rule, Series, single
 from repertory.report.sections import capacity
 from repertory.report.sections.final import MARKERS
-from repertory.report.style import COLOURS
-from repertory.report.table import from_frame, to_console
+from repertory.report.table import Column, Table, column, from_frame, to_console
 from repertory.report.to_matplotlib import write_figure
 
 MOST_ROWS = 125
@@ -47,31 +45,15 @@ def save(console: Console, out: Path, name: str, frame: pd.DataFrame, chart: Cha
 
 def empirical_table(
     estimates: Mapping[str, CapacityEstimate], tolerance: float, published: Mapping[str, PublishedCapacity]
-) -> pd.DataFrame:
-    """A row per learner: policies needed, capacity and ITC with intervals, and the paper's."""
-    rows = []
-    for learner, estimate in estimates.items():
-        curve, paper = estimate.curve, published.get(learner)
-        same_tolerance = paper is not None and paper.tolerance == tolerance
-        rows.append(
-            {
-                "learner": learner,
-                "runs": min(estimate.runs.values()),
-                "policies": curve.policies(tolerance),
-                "capacity": curve.capacity(tolerance),
-                "95%": _interval(estimate.interval(tolerance)),
-                "published": paper.capacity if paper is not None and same_tolerance else None,
-                "ITC": curve.grid_mean,
-                "ITC 95%": _interval(estimate.interval()),
-                "exact": curve.integral,
-                "published ITC": None if paper is None else paper.integrated,
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def _interval(interval: tuple[float, float] | None) -> str:
-    return "" if interval is None else f"{interval[0]:.3g}-{interval[1]:.3g}"
+) -> Table:
+    """The page's table at any tolerance, with the interval of the capacity there and the exact integral."""
+    rows = [
+        capacity.capacity_row(learner, estimate, tolerance, published.get(learner))
+        for learner, estimate in estimates.items()
+    ]
+    there = Column("95% there", lambda row: capacity.interval_text(row["capacity low"], row["capacity high"]))
+    columns = [*capacity.capacity_table(rows).columns, column("exact", "itc exact"), there]
+    return Table("empirical", columns, rows)
 
 
 def scores_table(estimates: Mapping[str, CapacityEstimate]) -> pd.DataFrame:
@@ -91,39 +73,16 @@ def scores_table(estimates: Mapping[str, CapacityEstimate]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def parts_table(learner: str, parts: Sequence[CapacityParts]) -> pd.DataFrame:
-    """A row per number of policies: what it loses or gains against a policy per task, and why."""
-    rows = [
-        {
-            "learner": learner,
-            "policies": part.policies,
-            "score": part.library,
-            "control": part.control,
-            "sharing": part.sharing,
-            "interference": part.interference,
-            "ageing": part.ageing,
-            "tasks": part.tasks,
-            "diverged": f"{part.diverged} of {part.runs}",
-        }
-        for part in parts
-    ]
-    return pd.DataFrame(rows)
-
-
 def empirical_figure(estimates: Mapping[str, CapacityEstimate], tolerance: float | None = None) -> Chart:
     """Capacity as a function of the tolerance, a step curve per learner."""
     marks: list[Mark] = [] if tolerance is None else [Rule(tolerance, is_vertical=True)]
     grid = np.linspace(0, 1, 501)
     for colour, (learner, estimate) in zip(COLOURS, estimates.items(), strict=False):
-        curve = estimate.curve
-        name = f"{learner}: ITC {curve.grid_mean:.3g}"
-        if estimate.samples:
-            sampled = np.array([[sample.capacity(float(t)) for t in grid] for sample in estimate.samples[:200]])
-            low, high = np.quantile(sampled, [0.025, 0.975], axis=0)
+        name = f"{learner}: ITC {estimate.curve.grid_mean:.3g}"
+        if len(estimate.samples):
+            low, high = np.quantile([estimate.capacities(float(t)) for t in grid], [0.025, 0.975], axis=1)
             marks.append(Band(name, grid, low, high, colour))
-        ends = [step.tolerance for step in curve.steps] + [1.0]
-        values = [step.capacity for step in curve.steps] + [curve.steps[-1].capacity]
-        marks.append(Series(name, ends, values, colour, STEPS, width=2))
+        marks.append(capacity.capacity_series(name, estimate.curve, colour))
     return single("empirical", marks, *capacity.AXES, title="Empirical task capacity", legend="inside")
 
 

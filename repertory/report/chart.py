@@ -6,10 +6,12 @@ may come from anywhere; whoever draws it shows it as it is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import one_line
@@ -18,12 +20,14 @@ Values: TypeAlias = "Sequence[Any] | NDArray[Any]"
 LINE, POINTS, BOTH, STEPS, BARS = "line", "points", "both", "steps", "bars"
 """Kinds of series; `both` is points with a line through them, and a step holds from its point to the next."""
 SOLID, DASH, DOT, DASHDOT = "solid", "dash", "dot", "dashdot"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7f7f7f")
+"""Told apart by colour-blind eyes as well (after Okabe and Ito)."""
 GREY = "#8a8f98"
 """For what is only there to compare with: seen on a light page and on a dark one."""
 LONGEST_LABEL = 60
 """Characters."""
-MOST_NUMBERS = 40
-"""Along an axis."""
+EVERY_LABEL = 40
+"""Numbered places up to which each has a label."""
 
 
 @dataclass(frozen=True)
@@ -142,10 +146,10 @@ def short(text: str) -> str:
     return line if len(line) <= LONGEST_LABEL else f"{line[: LONGEST_LABEL - 3]}..."
 
 
-def numbers(count: int) -> list[str]:
-    """Labels 0, 1, 2 ... of many places: each has its number, or every tenth, or every hundredth."""
+def numbered(count: int) -> list[str]:
+    """Labels of numbered places: each has its number, or every tenth, or every hundredth."""
     every = 1
-    while count > MOST_NUMBERS * every:
+    while count > EVERY_LABEL * every:
         every *= 10
     return [str(place) if place % every == 0 else "" for place in range(count)]
 
@@ -154,3 +158,16 @@ def tick_places(axis: Axis) -> dict[float, str] | None:
     if axis.labels is not None:
         return {float(place): text for place, text in enumerate(axis.labels) if text}
     return None if axis.ticks is None else dict(axis.ticks)
+
+
+def plain(value: Any) -> Any:
+    """JSON's own kinds of value: arrays to lists, NaN to null."""
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

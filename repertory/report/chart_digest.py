@@ -14,8 +14,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from repertory.report.chart import Chart
-from repertory.report.plain_values import plain
+from repertory.report.chart import Chart, plain
 
 DIGEST = "repertory-chart"
 """The entry of a PNG file that says which chart it shows."""

@@ -120,23 +120,34 @@ class Evidence:
 
 # ---------------------------------------------------------------------------------------------- quantities
 
+Quantity = Callable[[Evidence, Reference], Measured]
 
-def _scores(quantity: str) -> Callable[[Evidence, Reference], Measured]:
+
+def _scores(quantity: str) -> Quantity:
     return lambda evidence, reference: Measured(evidence.runs(reference), evidence.scores(reference, quantity))
+
+
+def _of_each(measure: Callable[[Run], Any], combine: Callable[[Any], Any] | None = None) -> Quantity:
+    """What is measured of every run by itself."""
+
+    def quantity(evidence: Evidence, reference: Reference) -> Measured:
+        runs = evidence.runs(reference)
+        return Measured(runs, [measure(run) for run in runs], combine)
+
+    return quantity
 
 
 def _balanced(run: Run) -> NDArray[np.float64]:
     return balanced_scores(run.scores.to_numpy(float), run.blocks["task"].to_numpy())
 
 
-def _first_tenth(evidence: Evidence, reference: Reference) -> Measured:
-    runs = evidence.runs(reference)
-    return Measured(runs, [_ends(run)[0] for run in runs])
+def _first_tenth(run: Run) -> float:
+    return _ends(run)[0]
 
 
-def _rise(evidence: Evidence, reference: Reference) -> Measured:
-    runs = evidence.runs(reference)
-    return Measured(runs, [last - first for first, last in map(_ends, runs)])
+def _rise(run: Run) -> float:
+    first, last = _ends(run)
+    return last - first
 
 
 def _ends(run: Run) -> tuple[float, float]:
@@ -146,10 +157,8 @@ def _ends(run: Run) -> tuple[float, float]:
     return float(scores[tenths == tenths[0]].mean()), float(scores[tenths == tenths[-1]].mean())
 
 
-def _drop(evidence: Evidence, reference: Reference) -> Measured:
-    runs = evidence.runs(reference)
-    halves = [tenths_of_halves(run.scores.to_numpy(float), run.blocks["task"].to_numpy()).ravel() for run in runs]
-    return Measured(runs, halves, drop_to_last)
+def _halves(run: Run) -> NDArray[np.float64]:
+    return tenths_of_halves(run.scores.to_numpy(float), run.blocks["task"].to_numpy()).ravel()
 
 
 def _time_to_learn(evidence: Evidence, reference: Reference) -> Measured:
@@ -168,82 +177,59 @@ def _share_until_learned(curves: NDArray[np.float64]) -> NDArray[np.float64]:
     return reached
 
 
-def _ratio(
-    evidence: Evidence,
-    reference: Reference,
-    ratios_of: Callable[..., pd.DataFrame],
-    column: str,
-    least: int,
-    most: float = math.inf,
-) -> Measured:
+def _ratio(ratios_of: Callable[..., pd.DataFrame], column: str, least: int, most: float = math.inf) -> Quantity:
     """Mean forgetting or transfer ratio, over all runs that have a one-to-one run beside them."""
-    runs = evidence.runs(reference)
-    twins = one_to_one_runs(
-        evidence.folders[one_to_one_of(reference).experiment], str(runs[0].settings["learner"]["name"])
-    )
-    paired = [run for run in runs if run.number in twins]
-    if not paired:
-        twin = one_to_one_of(reference)
-        numbers = [run.number for run in runs]
-        raise NotYet(f"needs runs of {twin.condition} with the numbers of {reference.condition}'s", {twin: numbers})
-    random = random_scores_of(runs[0])
-    entered, rows = [], []
-    for run in paired:
-        ratios = ratios_of(run.blocks, twins[run.number].blocks, random, run.score_kind)
-        counted = ratios.loc[ratios[column].between(least, most), "ratio"]
-        if not counted.empty:
-            entered.append(run)
-            rows.append((float(counted.sum()), float(len(counted))))
-    if not rows:
-        raise UsageError(f"no block of {reference.condition} comes after {least} {column} ones; next: more --blocks")
-    return Measured(entered, rows, lambda means: means[:, 0] / means[:, 1])
+
+    def quantity(evidence: Evidence, reference: Reference) -> Measured:
+        runs, twin = evidence.runs(reference), one_to_one_of(reference)
+        twins = one_to_one_runs(evidence.folders[twin.experiment], str(runs[0].settings["learner"]["name"]))
+        paired = [run for run in runs if run.number in twins]
+        if not paired:
+            numbers = [run.number for run in runs]
+            raise NotYet(f"needs runs of {twin.condition} with the numbers of {reference.condition}'s", {twin: numbers})
+        random = random_scores_of(runs[0])
+        entered, rows = [], []
+        for run in paired:
+            ratios = ratios_of(run.blocks, twins[run.number].blocks, random, run.score_kind)
+            counted = ratios.loc[ratios[column].between(least, most), "ratio"]
+            if not counted.empty:
+                entered.append(run)
+                rows.append((float(counted.sum()), float(len(counted))))
+        if not rows:
+            raise UsageError(f"no block of {reference.condition} is after {least} {column} ones; next: more --blocks")
+        return Measured(entered, rows, lambda means: means[:, 0] / means[:, 1])
+
+    return quantity
 
 
-def _forgetting_in(first: int, last: float) -> Callable[[Evidence, Reference], Measured]:
-    return lambda evidence, reference: _ratio(
-        evidence, reference, metrics.forgetting_ratios, "interfering", first, last
-    )
-
-
-def _transfer(evidence: Evidence, reference: Reference) -> Measured:
-    return _ratio(evidence, reference, metrics.transfer_ratios, "prior", 1)
-
-
-def _spread(evidence: Evidence, reference: Reference) -> Measured:
-    runs = evidence.runs(reference)
-    return Measured(runs, [run_spread(run.path) for run in runs])
-
-
-def _alternation(evidence: Evidence, reference: Reference) -> Measured:
+def _alternation(run: Run) -> float:
     """How much of a block is played by others than the policy that plays most of it; mean over blocks."""
-    runs = evidence.runs(reference)
-    rows = []
-    for run in runs:
-        episodes = run.blocks.filter(regex=r"^policy_\d+$").to_numpy(float)
-        rows.append(float((1 - episodes.max(axis=1) / episodes.sum(axis=1)).mean()))
-    return Measured(runs, rows)
+    episodes = run.blocks.filter(regex=r"^policy_\d+$").to_numpy(float)
+    return float((1 - episodes.max(axis=1) / episodes.sum(axis=1)).mean())
 
 
 SCORES = {"lifetime score": "lifetime", "final score": "final"}
 """Quantities that each run has one of."""
 FORGETTING = {
-    f"forgetting ratio after {name if math.isfinite(last) else f'{first} or more'}": _forgetting_in(first, last)
+    f"forgetting ratio after {name if math.isfinite(last) else f'{first} or more'}": _ratio(
+        metrics.forgetting_ratios, "interfering", first, last
+    )
     for name, first, last in metrics.BINS
 }
 """By the paper's bins of interfering blocks."""
 AGAINST_ONE_TO_ONE = (*FORGETTING, "transfer ratio")
 """Quantities that need the run with a policy for each task as well."""
-QUANTITIES: Mapping[str, Callable[[Evidence, Reference], Measured]] = {
+QUANTITIES: Mapping[str, Quantity] = {
     "lifetime score": _scores("lifetime score"),
     "final score": _scores("final score"),
-    "score over the first tenth": _first_tenth,
-    "drop from the best tenth to the last": _drop,
-    "rise from the first tenth to the last": _rise,
+    "score over the first tenth": _of_each(_first_tenth),
+    "drop from the best tenth to the last": _of_each(_halves, drop_to_last),
+    "rise from the first tenth to the last": _of_each(_rise),
     "share of the life until 90% of the best": _time_to_learn,
     **FORGETTING,
-    "transfer ratio": _transfer,
-    "policy spread": _spread,
-    "share of a block played by other than its main policy": _alternation,
+    "transfer ratio": _ratio(metrics.transfer_ratios, "prior", 1),
+    "policy spread": _of_each(lambda run: run_spread(run.path)),
+    "share of a block played by other than its main policy": _of_each(_alternation),
 }
 """Of all runs of a condition. Tenths of a life are compared by scores balanced over tasks
 (`repertory.analysis.balanced`); the paper's final score is of the last ten blocks."""

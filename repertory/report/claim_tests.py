@@ -40,6 +40,23 @@ class Outcome(NamedTuple):
     """How many runs of each condition to ask for, where they do not tell."""
 
 
+class Bounds(NamedTuple):
+    """What a claim lets a figure be."""
+
+    at_least: float = -math.inf
+    at_most: float = math.inf
+
+    def __str__(self) -> str:
+        if self.at_least == self.at_most:
+            return f"{self.at_least:g}"
+        if math.isinf(self.at_most):
+            return f"at least {self.at_least:g}"
+        return f"at most {self.at_most:g}" if math.isinf(self.at_least) else f"{self.at_least:g} to {self.at_most:g}"
+
+
+ABOVE_0 = Bounds(math.ulp(0.0))
+
+
 class Check(NamedTuple):
     """One of the figures that a test is made of."""
 
@@ -51,21 +68,14 @@ class Check(NamedTuple):
 # --------------------------------------------------------------------------------------------------- kinds
 
 
-def within(
-    evidence: Evidence,
-    *,
-    conditions: Sequence[Reference],
-    quantity: str,
-    at_least: float = -math.inf,
-    at_most: float = math.inf,
-) -> Outcome:
+def within(evidence: Evidence, *, conditions: Sequence[Reference], quantity: str, bounds: Bounds) -> Outcome:
     """A quantity of each condition lies between bounds."""
     checks = []
     for reference in conditions:
         found = evidence.estimate(quantity, reference)
         entered = entered_text(evidence, quantity, [reference])
-        checks.append(checked(reference.condition, found, at_least, at_most, entered))
-    return concluded(evidence, quantity, checks, bounds_text(at_least, at_most), conditions)
+        checks.append(checked(reference.condition, found, bounds, entered))
+    return concluded(evidence, quantity, checks, str(bounds), conditions)
 
 
 def ordering(evidence: Evidence, *, conditions: Sequence[Reference], quantity: str) -> Outcome:
@@ -75,7 +85,7 @@ def ordering(evidence: Evidence, *, conditions: Sequence[Reference], quantity: s
         rise = combined(operator.sub, evidence.estimate(quantity, other), evidence.estimate(quantity, one))
         name = f"{_label(one, conditions[0])} to {_label(other, conditions[0])}"
         entered = entered_text(evidence, quantity, [one, other])
-        checks.append(checked(name, rise, math.ulp(0.0), math.inf, entered, sign="+"))
+        checks.append(checked(name, rise, ABOVE_0, entered, sign="+"))
     values = ", ".join(f"{r.condition} {evidence.estimate(quantity, r).value:.3g}" for r in conditions)
     return concluded(evidence, f"{quantity}: {values}; steps", checks, "above 0", conditions)
 
@@ -86,10 +96,9 @@ def compare(
     conditions: Sequence[Reference],
     against: Sequence[Reference],
     quantity: str,
+    bounds: Bounds,
     by: str = "ratio",
     average: bool = False,
-    at_least: float = -math.inf,
-    at_most: float = math.inf,
 ) -> Outcome:
     """A quantity of each condition and of another: their ratio or difference lies between bounds.
 
@@ -105,9 +114,8 @@ def compare(
             name = f"{_label(ones[0], conditions[0])} {sign} {_label(others[0], conditions[0])}"
         found = combined(COMPARISONS[by], *sides)
         entered = entered_text(evidence, quantity, [*ones, *others])
-        checks.append(checked(name, found, at_least, at_most, entered))
-    what = f"{by} of {quantity}"
-    return concluded(evidence, what, checks, bounds_text(at_least, at_most), [*conditions, *against])
+        checks.append(checked(name, found, bounds, entered))
+    return concluded(evidence, f"{by} of {quantity}", checks, str(bounds), [*conditions, *against])
 
 
 def _mean(*values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -192,11 +200,9 @@ def falling(evidence: Evidence, *, conditions: Sequence[Reference], quantities: 
         entered = entered_text(evidence, quantities[-1], [reference])
         values = " > ".join(f"{each.value:.3g}" for each in found)
         steps = [combined(operator.sub, *pair) for pair in itertools.pairwise(found)]
-        each = [checked("", step, math.ulp(0.0), math.inf, "") for step in steps]
-        verdicts = {check.holds for check in each}
-        holds = False if False in verdicts else None if None in verdicts else True
+        each = [checked("", step, ABOVE_0, "") for step in steps]
         leans = all(check.leans for check in each)
-        checks.append(Check(holds, leans, f"{reference.condition} {values} ({entered})"))
+        checks.append(Check(all_hold(each), leans, f"{reference.condition} {values} ({entered})"))
     return concluded(evidence, " > ".join(quantities), checks, "each below the one before", conditions)
 
 
@@ -210,13 +216,7 @@ MEASURES = ("tasks per policy", "policies needed", "integrated tasks per policy"
 
 
 def capacity(
-    evidence: Evidence,
-    *,
-    conditions: Sequence[Reference],
-    measure: str,
-    tolerance: float = 0.0,
-    at_least: float = -math.inf,
-    at_most: float = math.inf,
+    evidence: Evidence, *, conditions: Sequence[Reference], measure: str, bounds: Bounds, tolerance: float = 0.0
 ) -> Outcome:
     """Empirical task capacity, or the policies it asks for, at a tolerance; or its mean over all tolerances.
 
@@ -243,27 +243,21 @@ def capacity(
     relative = ", ".join(f"{count}P {known.value / estimates[-1].value:.2f}" for count, known in scores)
     name = measure if "integrated" in measure else f"{measure} at tolerance {tolerance:g}"
     entered = entered_text(evidence, "lifetime score", in_order)
-    check = checked("", combined(measured, *estimates), at_least, at_most, entered)
-    shown = f"{bounds_text(at_least, at_most)}; lifetime scores over that of {policies[-1]}P: {relative}"
+    check = checked("", combined(measured, *estimates), bounds, entered)
+    shown = f"{bounds}; lifetime scores over that of {policies[-1]}P: {relative}"
     return concluded(evidence, name, [check], shown, conditions)
 
 
 def memory_growth(
-    evidence: Evidence,
-    *,
-    capacity: float,
-    blocks_to_converge: int,
-    acceptances: Sequence[float],
-    at_least: float = -math.inf,
-    at_most: float = math.inf,
+    evidence: Evidence, *, capacity: float, blocks_to_converge: int, acceptances: Sequence[float], bounds: Bounds
 ) -> Outcome:
     """How many times the policies of a fixed library a growing one holds at its peak: a simulation, no runs needed."""
     table = memory_table(capacities=[capacity], blocks_to_converge=[blocks_to_converge], acceptances=acceptances)
     ratios = table["ratio_to_fixed"].to_numpy(float).tolist()
     values = {f"{share:.0%} accepted": ratio for share, ratio in zip(acceptances, ratios, strict=True)}
-    inside = {name: at_least <= value <= at_most for name, value in values.items()}
+    inside = {name: bounds.at_least <= value <= bounds.at_most for name, value in values.items()}
     checks = [Check(inside[name], inside[name], f"{name} {value:.3g}") for name, value in values.items()]
-    return _together("peak over fixed", checks, f"{bounds_text(at_least, at_most)}; simulation")
+    return _together("peak over fixed", checks, f"{bounds}; simulation")
 
 
 def memory_trend(evidence: Evidence, *, factors: Sequence[str]) -> Outcome:
@@ -303,9 +297,9 @@ CHOICES: Mapping[str, Iterable[str]] = {
 # ------------------------------------------------------------------------------------------------ together
 
 
-def checked(name: str, found: Estimate, low: float, high: float, entered: str, sign: str = "") -> Check:
+def checked(name: str, found: Estimate, bounds: Bounds, entered: str, sign: str = "") -> Check:
     """Whether the whole interval of an estimate lies between bounds, or beyond one of them."""
-    least, most = found.interval
+    (least, most), (low, high) = found.interval, bounds
     holds: bool | None = None
     if least >= low and most <= high:
         holds = True
@@ -335,21 +329,18 @@ def _together(what: str, checks: Sequence[Check], claimed: str) -> Outcome:
     found = {check.holds for check in checks}
     marks = {True: "", False: " (no)", None: "" if found == {None} else " (open)"}
     listed = ", ".join(f"{check.text}{marks[check.holds]}" for check in checks)
-    holds = False if False in found else None if None in found else True
-    return Outcome(holds, f"{what}: {listed}; claimed: {claimed}", all(check.leans for check in checks))
+    return Outcome(all_hold(checks), f"{what}: {listed}; claimed: {claimed}", all(check.leans for check in checks))
+
+
+def all_hold(checks: Sequence[Check]) -> bool | None:
+    """None if some are open and none fails."""
+    found = {check.holds for check in checks}
+    return False if False in found else None if None in found else True
 
 
 def more_runs(evidence: Evidence, reference: Reference) -> int:
     """Twice as many, six at least, and no more than the paper has."""
     return min(experiment(reference.experiment).runs, max(ENOUGH_RUNS, 2 * len(evidence.runs(reference))))
-
-
-def bounds_text(low: float, high: float) -> str:
-    if low == high:
-        return f"{low:g}"
-    if math.isinf(high):
-        return f"at least {low:g}"
-    return f"at most {high:g}" if math.isinf(low) else f"{low:g} to {high:g}"
 
 
 def pair_up(conditions: Sequence[Reference], against: Sequence[Reference]) -> list[tuple[Reference, Reference]]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from repertory.paper.polynomials import polynomial_capacity
-from repertory.paper.transfer import TabularMDP, lemma_1, transfer
+from repertory.paper.transfer import TabularMDP, Transfer, lemma_1, transfer
 from repertory.paper.walks import walk_capacities
 
 
@@ -45,23 +45,21 @@ def corollary_1() -> Finding:
     stay, end = np.array([1.0, 0.0]), np.array([0.0, 1.0])
     source = TabularMDP(np.array([[stay, stay], [end, end]]), rewards, initial, 0.9)
     target = TabularMDP(np.array([[stay, end], [end, end]]), rewards, initial, 0.9)
-    carried = transfer([0, 0], source, target, epsilon=0.25)
-    return Finding(
-        carried.transfers or not carried.printed_condition,
-        f"counterexample, a state that pays 0.5 and, on the target, a way to one that pays 1: staying meets the "
-        f"printed condition with epsilon 0.25 and has a regret of {carried.target.regret:.3g} of "
-        f"{carried.target.optimal_reward:.3g}",
-    )
+    case = "a state that pays 0.5 and, on the target, a way to one that pays 1: staying"
+    return _counterexample(case, transfer([0, 0], source, target, epsilon=0.25))
 
 
 def corollary_2() -> Finding:
     """A reward that grows where the policy does not go."""
-    carried = transfer(policy=[0], source=_one_state(0.5, 0.5), target=_one_state(0.5, 1.0), epsilon=0.25)
+    case = "two actions that pay 0.5, on the target 0.5 and 1: taking the first"
+    return _counterexample(case, transfer([0], _one_state(0.5, 0.5), _one_state(0.5, 1.0), epsilon=0.25))
+
+
+def _counterexample(case: str, carried: Transfer) -> Finding:
     return Finding(
         carried.transfers or not carried.printed_condition,
-        f"counterexample, two actions that pay 0.5, on the target 0.5 and 1: taking the first meets the printed "
-        f"condition with epsilon 0.25 and has a regret of {carried.target.regret:.3g} of "
-        f"{carried.target.optimal_reward:.3g}",
+        f"counterexample, {case} meets the printed condition with epsilon {carried.source.epsilon:g} and has a regret "
+        f"of {carried.target.regret:.3g} of {carried.target.optimal_reward:.3g}",
     )
 
 

@@ -19,7 +19,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
 from rich.console import Console
 
 from repertory.analysis.controls import command
@@ -36,9 +35,9 @@ from repertory.report.claim_quantities import (
     Reference,
     one_to_one_of,
 )
-from repertory.report.claim_tests import CHOICES, KINDS, pair_up
+from repertory.report.claim_tests import CHOICES, KINDS, Bounds, pair_up
 from repertory.report.escaping import Marked
-from repertory.report.table import BAD, DIM, GOOD, PROSE, TEXT, Column, Row, Table, name_column, records, to_console
+from repertory.report.table import BAD, DIM, GOOD, PROSE, TEXT, Column, Row, Table, name_column, to_console
 from repertory.sweeps.results import Results, read_results
 from repertory.sweeps.sweep import FILE_NAME, Sweep, default_folder
 
@@ -95,11 +94,15 @@ class Verdict:
     state: str
     figures: str
     """What it was decided from, or what is missing."""
-    command: str | None = None
-    """What would decide it."""
     gaps: tuple[Gap, ...] = field(default=(), repr=False)
+    """Runs that would decide it."""
     lean: str = ""
     """Where there is no verdict, what the figures would say if they were certain."""
+
+    @property
+    def command(self) -> str | None:
+        """What would decide it."""
+        return " && ".join(commands(self.gaps)) or None
 
 
 @dataclass(frozen=True)
@@ -147,8 +150,11 @@ def read_claim(name: str, content: Mapping[str, Any]) -> Claim:
     if "against" in test and not test.get("average"):
         pair_up(test["conditions"], test["against"])
     signature = inspect.signature(KINDS[kind])
-    if "at_least" in signature.parameters and not {"at_least", "at_most"} & test.keys():
-        raise UsageError(f"the claim {name} has no bound; valid: at_least, at_most or both")
+    if "bounds" in signature.parameters:
+        bounds = {key: test.pop(key) for key in Bounds._fields if key in test}
+        if not bounds:
+            raise UsageError(f"the claim {name} has no bound; valid: at_least, at_most or both")
+        test["bounds"] = Bounds(**bounds)
     try:
         signature.bind(Evidence(), **test)
         return Claim(id=name, kind=kind, parameters=test, runs=runs, **rest)
@@ -225,7 +231,7 @@ def judge_claim(claim: Claim, evidence: Sequence[Evidence]) -> Verdict:
         if found.state != UNDECIDED:
             figures = found.figures + _length(held)
             lean = found.lean or LEANS[found.state == REPRODUCED]
-            return Verdict(INDICATION, figures, verdict.command, verdict.gaps, lean)
+            return Verdict(INDICATION, figures, verdict.gaps, lean)
     return verdict
 
 
@@ -254,12 +260,12 @@ def _divergence(claim: Claim, evidence: Evidence) -> str:
 def _asking(
     state: str, figures: str, evidence: Evidence, wanted: Mapping[Reference, Iterable[int]], lean: str = ""
 ) -> Verdict:
-    """A verdict with the command for what it lacks."""
+    """A verdict with what it lacks."""
     gaps = tuple(
         Gap(sweep_of(evidence, reference.experiment), reference.condition, tuple(numbers))
         for reference, numbers in wanted.items()
     )
-    return Verdict(state, figures, " && ".join(commands(gaps)) or None, gaps, lean)
+    return Verdict(state, figures, gaps, lean)
 
 
 def _check_runs(claim: Claim, evidence: Evidence) -> None:
@@ -280,6 +286,12 @@ def _length(evidence: Evidence) -> str:
     """Said only of sweeps that are not of the paper's length."""
     scale = "" if evidence.scale == 1 else f"; at scale {evidence.scale:g}"
     return scale + ("" if evidence.blocks is None else f"; {evidence.blocks} blocks")
+
+
+def shorter(sweep: Sweep) -> list[str]:
+    """In what a sweep is shorter than the paper's."""
+    scale = [] if sweep.scale == 1 else [f"scale {sweep.scale:g}"]
+    return scale + ([] if sweep.n_blocks == sweep.data.blocks else [f"{sweep.n_blocks} blocks"])
 
 
 def sweep_of(evidence: Evidence, name: str) -> Results:
@@ -315,9 +327,9 @@ def _runs_text(numbers: Sequence[int]) -> str:
 # -------------------------------------------------------------------------------------------------- showing
 
 
-def claims_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
+def claim_rows(judgements: Sequence[Judgement]) -> list[dict[str, str]]:
     """A row per claim and profile."""
-    rows = [
+    return [
         {
             "id": claim.id,
             "profile": profile,
@@ -331,7 +343,6 @@ def claims_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
         }
         for claim, profile, verdict in ((j.claim, j.profile, j.verdict) for j in judgements)
     ]
-    return pd.DataFrame(rows)
 
 
 def claims_table(judgements: Sequence[Judgement]) -> Table:
@@ -341,7 +352,7 @@ def claims_table(judgements: Sequence[Judgement]) -> Table:
         name_column("claim", kind=PROSE),
         name_column("figures", kind=PROSE),
     ]
-    return Table("claims", columns, records(claims_frame(judgements)))
+    return Table("claims", columns, claim_rows(judgements))
 
 
 def _verdict_text(row: Row) -> Marked:

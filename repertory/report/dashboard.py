@@ -54,9 +54,7 @@ class DashboardServer(ThreadingHTTPServer):
                     content = page_content(results, all_sections(results, with_slow=False))
                     self._content = json.dumps(content, allow_nan=False)
                     self._state = state
-                except (
-                    UsageError
-                ) as reason:  # a file is being replaced, and the next request will find it; or the runs are gone
+                except UsageError as reason:  # a file is being replaced, or the runs are gone
                     if not self._content:
                         raise
                     return json.dumps({**json.loads(self._content), "notice": f"not refreshed: {reason}"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from repertory.sweeps.results import Results, Run
@@ -46,9 +46,18 @@ def by_domain(results: Results) -> list[Part]:
     return parts
 
 
-def together(results: Results, parts: Sequence[Part]) -> Results:
-    """All runs of a folder again, under the names that tell the domains apart."""
-    return replace(results, runs=tuple(run for part in parts for run in part.results.runs))
+def by_learner(results: Results) -> Iterator[tuple[Part, str, dict[str, list[Run]]]]:
+    """Each learner on each domain: the part it is of, its name there, and the finished runs of its conditions."""
+    for part in by_domain(results):
+        groups: dict[str, dict[str, list[Run]]] = {}
+        for name, runs in part.results.by_condition.items():
+            groups.setdefault(runs[0].settings["learner"]["name"], {})[name] = runs
+        yield from ((part, part.named(learner), conditions) for learner, conditions in groups.items())
+
+
+def together(results: Results) -> Results:
+    """All runs of a folder, under the names that tell the domains apart."""
+    return replace(results, runs=tuple(run for part in by_domain(results) for run in part.results.runs))
 
 
 def _domain(run: Run) -> str:

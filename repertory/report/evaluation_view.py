@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from repertory.analysis.evaluation import Evaluation
 from repertory.errors import UsageError
-from repertory.paper.cover import Cover, minimum_cover, relative_regrets
-from repertory.report.chart import Axis, Chart, Heatmap, numbers, single
+from repertory.paper.cover import Cover, relative_regrets
+from repertory.report.chart import Axis, Chart, Heatmap, numbered, single
 
 COLUMNS = ("policy", "task", "name", "score")
 """That a CSV file must have."""
@@ -50,8 +50,8 @@ def regret_chart(name: str, found: Evaluation) -> Chart:
     return single(
         name,
         [heatmap],
-        Axis("task", numbers(tasks)),
-        Axis("policy", numbers(policies)),
+        Axis("task", numbered(tasks)),
+        Axis("policy", numbered(policies)),
         title=f"{policies} policies on {tasks} tasks, greedy, {found.episodes} episodes each",
         size=(max(4.5, min(14.0, 0.26 * tasks + 2.4)), max(2.6, min(14.0, 0.24 * policies + 1.6))),
     )
@@ -60,20 +60,19 @@ def regret_chart(name: str, found: Evaluation) -> Chart:
 # ---------------------------------------------------------------------------------------------- smallest library
 
 
-def smallest_library(scores: NDArray[np.float64], epsilon: float) -> Cover:
-    """The paper's Definition 1 on the policies that there are, the best of them on a task taken for the optimum."""
+def regrets_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """As the paper's Definition 1 has them, the best policy on a task taken for the optimum."""
     if (scores < 0).any():
         policy, task = np.argwhere(scores < 0)[0]
         raise UsageError(
             f"policy {policy} scores {scores[policy, task]:.4g} on task {task}: capacity is about shares of the best "
             "score, which only scores of at least 0 have; next: give the tasks rewards of at least 0"
         )
-    return minimum_cover(relative_regrets(scores, scores.max(axis=0)), epsilon)
+    return relative_regrets(scores, scores.max(axis=0))
 
 
-def cover_table(scores: NDArray[np.float64], cover: Cover) -> pd.DataFrame:
+def cover_table(regrets: NDArray[np.float64], cover: Cover) -> pd.DataFrame:
     """A row per policy of the smallest library: the tasks that it serves, and the most that it loses on one."""
-    regrets = relative_regrets(scores, scores.max(axis=0))
     rows = []
     for policy in cover.chosen:
         tasks = [task for task, own in enumerate(cover.assignment) if own == policy]

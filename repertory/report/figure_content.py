@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ from repertory.core.metrics import Development, cumulative_reward, measured_curv
 from repertory.core.sequence import task_sequence
 from repertory.core.tally import HEALTH
 from repertory.paper.memory_simulation import GrowingLibrary
-from repertory.report.chart import DASH, SOLID, Axis, Chart, Heatmap, Panel, single
-from repertory.report.sections.development import STEPS_AXIS, Conditions, curves, score_curve, stretch_of
+from repertory.report.chart import COLOURS, DASH, SOLID, Axis, Chart, Heatmap, Panel, single
+from repertory.report.domains import by_learner
+from repertory.report.sections.development import STEPS_AXIS, Conditions, CurveOf, curves, score_curve, stretch_of
 from repertory.report.sections.memory import memory_chart
 from repertory.report.sections.scores import score_rows, score_table
-from repertory.report.style import COLOURS
 from repertory.report.table import PROSE, Table, name_column
 from repertory.sweeps.results import Results, Run
 
@@ -47,20 +47,14 @@ class Source:
 
     name: str
     profile: str
-    runs: Mapping[str, Mapping[str, Sequence[Run]]]
-    """By experiment and condition: finished ones, at least one."""
-    folders: Mapping[str, Results]
+    sweeps: Mapping[str, Results]
+    """By experiment: of the runs that are shown, at least one."""
 
-    def results(self, experiment: str) -> Results:
-        """The sweep, of the runs that are shown alone."""
-        shown = tuple(run for runs in self.runs[experiment].values() for run in runs)
-        return dataclasses.replace(self.folders[experiment], runs=shown)
-
-    def by_learner(self, experiment: str) -> dict[str, dict[str, Sequence[Run]]]:
-        found: dict[str, dict[str, Sequence[Run]]] = {}
-        for condition, runs in self.runs.get(experiment, {}).items():
-            found.setdefault(str(runs[0].settings["learner"]["name"]), {})[condition] = runs
-        return found
+    @property
+    def only(self) -> Results:
+        """Of a figure that shows one experiment."""
+        (results,) = self.sweeps.values()
+        return results
 
 
 # ---------------------------------------------------------------------------------------------------- curves
@@ -68,15 +62,16 @@ class Source:
 
 def development(source: Source) -> Content:
     """Scores over the lifetime, a chart for each learner."""
-    (experiment,) = source.runs
-    stretch = stretch_of(source.results(experiment))
-    return _by_learner(source, experiment, score_curve(stretch), _score_axis(source.runs[experiment]))
+    return _by_learner(source, _scores_of(source.only), _score_axis(source.only))
 
 
 def cumulative(source: Source) -> Content:
     """Rewards so far over the lifetime, a chart for each learner."""
-    (experiment,) = source.runs
-    return _by_learner(source, experiment, _cumulative, CUMULATIVE)
+    return _by_learner(source, _cumulative, CUMULATIVE)
+
+
+def _scores_of(results: Results) -> CurveOf:
+    return score_curve(stretch_of(results))
 
 
 def _cumulative(runs: Sequence[Run]) -> Development:
@@ -86,12 +81,12 @@ def _cumulative(runs: Sequence[Run]) -> Development:
 CUMULATIVE = Axis("cumulative reward")
 
 
-def _score_axis(conditions: Conditions) -> Axis:
-    return Axis(next(iter(conditions.values()))[0].score_kind)
+def _score_axis(results: Results) -> Axis:
+    return Axis(results.runs[0].score_kind)
 
 
-def _by_learner(source: Source, experiment: str, curve_of: Callable[[Sequence[Run]], Development], y: Axis) -> Content:
-    groups = source.by_learner(experiment)
+def _by_learner(source: Source, curve_of: CurveOf, y: Axis) -> Content:
+    groups = list(by_learner(source.only))
     charts = [
         single(
             source.name if len(groups) == 1 else f"{source.name}-{learner}",
@@ -101,7 +96,7 @@ def _by_learner(source: Source, experiment: str, curve_of: Callable[[Sequence[Ru
             title=learner.upper(),
             size=(8, 4.4),
         )
-        for learner, conditions in groups.items()
+        for _part, learner, conditions in groups
     ]
     return Content(charts)
 
@@ -109,12 +104,12 @@ def _by_learner(source: Source, experiment: str, curve_of: Callable[[Sequence[Ru
 def lpr_comparison(source: Source) -> Content:
     """A chart for each domain: Lifetime Policy Reuse, one policy for all tasks, one for each."""
     charts = []
-    for experiment, conditions in source.runs.items():
+    for experiment, results in source.sweeps.items():
         is_cartpole = experiment == "cartpole27"
-        stretch = stretch_of(source.results(experiment))
-        marks = curves(conditions, score_curve(stretch) if is_cartpole else _cumulative, _lpr_looks(conditions))
-        y = _score_axis(conditions) if is_cartpole else CUMULATIVE
-        title = f"{len(next(iter(conditions.values()))[0].settings['task_names'])} tasks of {experiment}"
+        conditions = results.by_condition
+        marks = curves(conditions, _scores_of(results) if is_cartpole else _cumulative, _lpr_looks(conditions))
+        y = _score_axis(results) if is_cartpole else CUMULATIVE
+        title = f"{len(results.runs[0].settings['task_names'])} tasks of {experiment}"
         charts.append(single(f"{source.name}-{experiment}", marks, STEPS_AXIS, y, title=title, size=(8, 4.4)))
     return Content(charts)
 
@@ -147,12 +142,12 @@ def ppo_improvement(source: Source) -> Content:
     }
     panels = [
         Panel(
-            curves(conditions, score_curve(stretch_of(source.results(experiment)))),
+            curves(results.by_condition, _scores_of(results)),
             STEPS_AXIS,
-            _score_axis(conditions) if index == 0 else Axis(),
+            _score_axis(results) if index == 0 else Axis(),
             titles[experiment],
         )
-        for index, (experiment, conditions) in enumerate(source.runs.items())
+        for index, (experiment, results) in enumerate(source.sweeps.items())
     ]
     return Content([Chart(source.name, [panels], legend="below", size=(1.5 + 4.2 * len(panels), 4.2))])
 
@@ -164,15 +159,11 @@ def has_spread(run: Run) -> bool:
 
 def spread(source: Source) -> Content:
     """Policy spread over the lifetime, of all learners in one chart."""
-    (experiment,) = source.runs
-    conditions = source.runs[experiment]
-    marks = curves(conditions, lambda runs: measured_curve([run.blocks for run in runs], SPREAD), _by_place(conditions))
+    conditions = source.only.by_condition
+    # A colour for each, for learners have libraries of the same sizes.
+    looks = [{"colour": COLOURS[index % len(COLOURS)]} for index in range(len(conditions))]
+    marks = curves(conditions, lambda runs: measured_curve([run.blocks for run in runs], SPREAD), looks)
     return Content([single(source.name, marks, STEPS_AXIS, Axis("policy spread", low=0), size=(8, 4.4))])
-
-
-def _by_place(conditions: Conditions) -> list[dict[str, Any]]:
-    """A colour for each, for learners have libraries of the same sizes."""
-    return [{"colour": COLOURS[index % len(COLOURS)]} for index in range(len(conditions))]
 
 
 def memory(source: Source) -> Content:
@@ -231,12 +222,11 @@ def _settings(source: Source, domain: str, learners: Sequence[str]) -> Content:
             }
             for field in dataclasses.fields(settings)
         ]
-    columns = [name_column("learner"), name_column("setting"), name_column("value"), name_column("meaning", kind=PROSE)]
+    columns = [*map(name_column, ("learner", "setting", "value")), name_column("meaning", kind=PROSE)]
     return Content(tables=[Table(source.name, columns, rows)])
 
 
 def scores(source: Source) -> Content:
     """Lifetime and final scores beside the published ones."""
-    (experiment,) = source.runs
-    results = source.results(experiment)
-    return Content(tables=[dataclasses.replace(score_table(results, score_rows(results)), name=source.name)])
+    table = score_table(source.only, score_rows(source.only))
+    return Content(tables=[dataclasses.replace(table, name=source.name)])

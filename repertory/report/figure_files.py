@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,25 +42,16 @@ def write_files(figure: Figure, content: Content, caption: str, folder: Path) ->
         (folder / f"{figure.name}.csv").write_text(to_csv(table), encoding="utf-8", errors="backslashreplace")
         names.append(f"{figure.name}.csv")
         parts.append(to_latex(table))
-    text = _floating(figure, caption, parts)
+    kind = "table" if figure.is_table else "figure"
+    ends = rf"\begin{{{kind}}}[htbp]", rf"\end{{{kind}}}"
+    label = rf"\caption{{{escaping.to_latex(caption)}}}\label{{{figure.label}}}"
+    text = "\n".join([ends[0], r"\centering", *(part.rstrip("\n") for part in parts), label, ends[1], ""])
     (folder / f"{figure.name}.tex").write_text(text, encoding="utf-8", errors="backslashreplace")
     return [*names, f"{figure.name}.tex"]
 
 
 def _included(name: str, beside: int) -> str:
-    return rf"\includegraphics[width={0.98 / min(beside, 2):.2f}\textwidth]{{{name}.pdf}}" + "\n"
-
-
-def _floating(figure: Figure, caption: str, parts: Sequence[str]) -> str:
-    kind = "table" if figure.is_table else "figure"
-    return "".join(
-        [
-            rf"\begin{{{kind}}}[htbp]" + "\n" + r"\centering" + "\n",
-            *parts,
-            rf"\caption{{{escaping.to_latex(caption)}}}\label{{{figure.label}}}" + "\n",
-            rf"\end{{{kind}}}" + "\n",
-        ]
-    )
+    return rf"\includegraphics[width={0.98 / min(beside, 2):.2f}\textwidth]{{{name}.pdf}}"
 
 
 def _write_picture(picture: NDArray[np.uint8], file: Callable[[str], Path]) -> None:

@@ -7,17 +7,16 @@ function that makes charts, tables or a picture of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from repertory.errors import UsageError, unknown
 from repertory.paper.experiments import experiment
 from repertory.profiles import PROFILES
 from repertory.report import figure_content as content
 from repertory.report.claim_quantities import Evidence
-from repertory.report.claims import Gap, commands, gather, sweep_of
+from repertory.report.claims import Gap, commands, gather, shorter, sweep_of
 from repertory.report.figure_content import Content, Source
 from repertory.sweeps.results import Results, Run
-from repertory.sweeps.sweep import Sweep
 
 LPR_CARTPOLE = ("AdaptiveDQN9P", "AdaptivePPO9P", "Unadaptive*1P", "Unadaptive*27P")
 LPR_POCMAN = ("AdaptiveDRQN9P", "AdaptivePRPO2P", "Unadaptive*1P", "Unadaptive*18P")
@@ -53,6 +52,12 @@ class Figure:
         """Every experiment and condition that is shown."""
         needs = self.needs or {}
         return [(name, found.name) for name, patterns in needs.items() for found in experiment(name).select(patterns)]
+
+    def shown(self, name: str, results: Results) -> Results:
+        """A sweep of an experiment, of the finished runs that are shown alone."""
+        conditions = [condition for experiment_name, condition in self.conditions() if experiment_name == name]
+        runs = (run for run in results.runs if run.is_done and run.condition in conditions and self.counts(run))
+        return replace(results, runs=tuple(runs))
 
 
 FIGURES = (
@@ -113,15 +118,13 @@ class Standing:
     figure: Figure
     profile: str
     folders: Mapping[str, Results]
-    """The sweep of each experiment that is shown."""
+    """The sweep of each experiment that is shown, of the runs that are shown alone."""
     full_length: Evidence
     """Where runs that are missing belong: beside others of the paper's length."""
 
     def runs(self, name: str, condition: str) -> list[Run]:
         """The finished ones that have what is shown."""
-        results = self.folders.get(name)
-        found = [] if results is None else results.by_condition.get(condition, [])
-        return [run for run in found if self.figure.counts(run)]
+        return self.folders[name].by_condition.get(condition, []) if name in self.folders else []
 
     @property
     def present(self) -> list[tuple[str, str]]:
@@ -138,7 +141,7 @@ class Standing:
         for name in self.figure.needs or {}:
             lacks = [not self.runs(*each) for each in self.figure.conditions() if each[0] == name]
             sweep = self.folders[name].sweep if name in self.folders else None
-            length = shorter(sweep) if sweep is not None else ""
+            length = ", ".join(shorter(sweep)) if sweep is not None else ""
             if any(lacks) or length:
                 wanted = f"{sum(lacks)} of {len(lacks)} conditions" if any(lacks) else "full length"
                 parts.append(f"{name}: {wanted}" + (f" (has {length})" if length else ""))
@@ -162,7 +165,7 @@ class Standing:
         for name, results in self.folders.items():
             counts = [len(self.runs(*each)) for each in self.present if each[0] == name]
             if counts and results.sweep is not None:
-                length = shorter(results.sweep)
+                length = ", ".join(shorter(results.sweep))
                 runs = "-".join(map(str, sorted({min(counts), max(counts)})))
                 yield f"{name}: {runs} of {results.sweep.data.runs} runs" + (f", {length}" if length else "")
 
@@ -174,16 +177,8 @@ class Standing:
             raise UsageError(
                 f"{self.figure.name} needs finished runs ({self.missing_text()}); next: {self.commands()[0]}"
             )
-        groups: dict[str, dict[str, list[Run]]] = {}
-        for name, condition in self.present:
-            groups.setdefault(name, {})[condition] = self.runs(name, condition)
-        return self.figure.make(Source(self.figure.name, self.profile, groups, self.folders))
-
-
-def shorter(sweep: Sweep) -> str:
-    """In what a sweep is shorter than the paper's."""
-    scale = [] if sweep.scale == 1 else [f"scale {sweep.scale:g}"]
-    return ", ".join(scale + ([] if sweep.n_blocks == sweep.data.blocks else [f"{sweep.n_blocks} blocks"]))
+        shown = {name: results for name, results in self.folders.items() if results.runs}
+        return self.figure.make(Source(self.figure.name, self.profile, shown))
 
 
 def standing(wanted: Figure, results: Sequence[Results], profile: str | None = None) -> Standing:
@@ -200,9 +195,7 @@ def _standing(wanted: Figure, profile: str, evidence: Sequence[Evidence]) -> Sta
     """Of each experiment, the sweep with most of the conditions; of several, the longest."""
     folders: dict[str, Results] = {}
     for name in wanted.needs or {}:
-        held = [
-            Standing(wanted, profile, {name: each.folders[name]}, each) for each in evidence if name in each.folders
-        ]
+        held = [wanted.shown(name, each.folders[name]) for each in evidence if name in each.folders]
         if held:
-            folders |= max(held, key=lambda found: len(found.present)).folders
+            folders[name] = max(held, key=lambda results: len(results.by_condition))
     return Standing(wanted, profile, folders, evidence[0])

@@ -1,4 +1,4 @@
-"""`repertory report`: one self-contained page, every figure as SVG and PNG, every table as CSV and LaTeX."""
+"""`repertory report`: one self-contained page, every table as CSV and LaTeX, on request every figure as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from repertory.sweeps.results import Results
 PAGE, FIGURES, TABLES = "index.html", "figures", "tables"
 
 
-def write_report(results: Results, out: Path, with_figures: bool = True) -> Path:
-    """Write the page, figures and tables: all of them, the page last, or none. Returns the page's path.
+def write_report(results: Results, out: Path, with_figures: bool = False) -> Path:
+    """Write the page, tables and figures: all of them, the page last, or none. Returns the page's path.
 
-    Files of figures take most of the time; one that is there already, of the very same chart, is not drawn again.
+    Files of figures take twice the time of all else; one of the very same chart that is there is not drawn again.
     """
     check_new_folder(out)
     if not results.runs:
@@ -68,13 +68,8 @@ def page_content(results: Results, sections: Sequence[Section]) -> dict[str, Any
         "summary": "".join(f"<p>{escaping.to_html(sentence)}</p>" for sentence in headline(results)),
         "contents": "\n".join(f'<a href="#{each.name}">{escaping.to_html(each.title)}</a>' for each in sections),
         "sections": "\n".join(section_html(each) for each in sections),
-        "charts": {chart.name: figure_of(chart) for each in sections for chart in each.charts},
+        "charts": {chart.name: to_plotly(chart) for each in sections for chart in each.charts},
     }
-
-
-def figure_of(chart: Chart) -> dict[str, Any]:
-    """The Plotly figure, with its layout for narrow screens."""
-    return {**to_plotly(chart), "narrow": to_plotly(chart, is_narrow=True)["layout"]}
 
 
 def section_html(section: Section) -> str:

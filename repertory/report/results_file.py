@@ -19,7 +19,7 @@ from repertory.paths import check_new_file, check_new_folder, staged, write_whol
 from repertory.report import escaping
 from repertory.report.chart import Chart
 from repertory.report.chart_digest import shows
-from repertory.report.claims import UNDECIDED, Judgement, claims_table, count_text, judge, read_all_results
+from repertory.report.claims import UNDECIDED, Judgement, claims_table, count_text, judge, read_all_results, shorter
 from repertory.report.section import Section
 from repertory.report.sections import capacity, development, health, learning, scores, tasks, time
 from repertory.report.sections.claims import RULE_OF_VERDICTS, counts
@@ -76,13 +76,9 @@ class SweepPage:
         }
 
 
-def read_pages(root: Path) -> list[SweepPage]:
-    """The sweeps of a folder that have finished runs, those with the most published scores first."""
-    return make_pages(root, read_all_results(root))
-
-
-def make_pages(root: Path, sweeps: Sequence[Results]) -> list[SweepPage]:
-    """The same of sweeps that were read."""
+def read_pages(root: Path, sweeps: Sequence[Results] | None = None) -> list[SweepPage]:
+    """The sweeps of a folder, or those read from it, that have finished runs; most published scores first."""
+    sweeps = read_all_results(root) if sweeps is None else sweeps
     pages = [SweepPage(results) for results in sweeps if results.by_condition]
     if not pages:
         raise UsageError(f"{root} holds no sweep with a finished run; next: repertory export SWEEP {root / 'NAME'}")
@@ -123,11 +119,10 @@ def read_notes(root: Path, sweeps: Sequence[str]) -> dict[str, list[str]]:
 
 def _title(results: Results) -> str:
     assert results.sweep is not None
-    data, sweep = results.sweep.data, results.sweep
-    scale = "" if sweep.scale == 1 else f", scale {sweep.scale:g}"
-    blocks = "" if sweep.n_blocks == data.blocks else f", {sweep.n_blocks} blocks"
-    seed = "" if sweep.seed == 0 else f", seed {sweep.seed}"
-    return f"{escaping.to_markdown(data.title)} (`{sweep.experiment}`, profile `{sweep.profile}`{scale}{blocks}{seed})"
+    sweep = results.sweep
+    unlike = [*shorter(sweep), *([f"seed {sweep.seed}"] if sweep.seed else [])]
+    told = ", ".join([f"`{sweep.experiment}`", f"profile `{sweep.profile}`", *unlike])
+    return f"{escaping.to_markdown(sweep.data.title)} ({told})"
 
 
 def _sweep_parts(page: SweepPage, figures: str) -> Iterator[str]:

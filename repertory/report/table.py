@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from rich import table as rich_table
@@ -37,6 +37,10 @@ class Column:
     kind: str = NUMBER
     tone: Callable[[Row], str] = lambda row: ""
 
+    @property
+    def is_text(self) -> bool:
+        return self.kind in (TEXT, PROSE)
+
 
 def column(title: str, key: str | None = None, digits: int = 4, kind: str = NUMBER) -> Column:
     """A single value, under its own name if no other is given."""
@@ -57,6 +61,12 @@ def number(value: Any, digits: int = 4) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else value if isinstance(value, str) else str(value)
 
 
+class Cell(NamedTuple):
+    column: Column
+    text: str
+    tone: str
+
+
 @dataclass(frozen=True)
 class Table:
     name: str
@@ -64,18 +74,20 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Row]
 
-    def shown(self) -> tuple[list[Column], list[list[str]]]:
-        """Columns and cells, without the columns that are empty in all rows."""
-        cells = [[column.show(row) for column in self.columns] for row in self.rows]
-        filled = [index for index in range(len(self.columns)) if any(line[index] for line in cells) or not cells]
-        return [self.columns[index] for index in filled], [[line[index] for index in filled] for line in cells]
+    def shown(self) -> tuple[list[Column], list[list[Cell]]]:
+        """Columns and lines of cells, without the columns that are empty in all rows."""
+        lines = [[Cell(column, column.show(row), column.tone(row)) for column in self.columns] for row in self.rows]
+        filled = [index for index in range(len(self.columns)) if any(line[index].text for line in lines) or not lines]
+        return [self.columns[index] for index in filled], [[line[index] for index in filled] for line in lines]
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a frame, None where they have nothing."""
-    names = [str(name) for name in frame.columns]
-    known = frame.astype(object).where(frame.notna(), None)
-    return [dict(zip(names, row, strict=True)) for row in known.itertuples(index=False)]
+    known = {
+        str(name): [None if gone else value for value, gone in zip(values.tolist(), values.isna(), strict=True)]
+        for name, values in frame.items()
+    }
+    return [dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True)]
 
 
 def from_frame(name: str, frame: pd.DataFrame) -> Table:
@@ -91,52 +103,42 @@ def from_frame(name: str, frame: pd.DataFrame) -> Table:
 def to_html(table: Table) -> str:
     columns, lines = table.shown()
     head = "".join(f'<th class="{column.kind}">{escaping.to_html(column.title)}</th>' for column in columns)
-    body = []
-    for row, line in zip(table.rows, lines, strict=True):
-        cells = (
-            f'<td class="{column.kind} {column.tone(row)}">{_html_cell(column, cell)}</td>'
-            for column, cell in zip(columns, line, strict=True)
-        )
-        body.append(f"<tr>{''.join(cells)}</tr>")
-    rows = "\n".join(body)
+    rows = "\n".join(f"<tr>{''.join(map(_html_cell, line))}</tr>" for line in lines)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table></div>'
 
 
-def _html_cell(column: Column, cell: str) -> str:
-    if column.kind == SHARE and cell:
-        return f'<progress max="100" value="{cell.rstrip("%")}">{cell}</progress>'
-    return escaping.to_html(cell)
+def _html_cell(cell: Cell) -> str:
+    content = escaping.to_html(cell.text)
+    if cell.column.kind == SHARE and cell.text:
+        content = f'<progress max="100" value="{cell.text.rstrip("%")}">{cell.text}</progress>'
+    return f'<td class="{cell.column.kind} {cell.tone}">{content}</td>'
 
 
 def to_markdown(table: Table) -> str:
     columns, lines = table.shown()
-    rules = [":--" if column.kind in (TEXT, PROSE) else "--:" for column in columns]
-    body = []
-    for row, line in zip(table.rows, lines, strict=True):
-        cells = [escaping.to_markdown(cell) for cell in line]
-        body.append([_strong(c, row, cell, "**{}**") for c, cell in zip(columns, cells, strict=True)])
-    text = [[escaping.to_markdown(column.title) for column in columns], rules, *body]
-    return "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in text)
+    head = [escaping.to_markdown(column.title) for column in columns]
+    rules = [":--" if column.is_text else "--:" for column in columns]
+    body = [[_strong(cell, escaping.to_markdown(cell.text), "**{}**") for cell in line] for line in lines]
+    return "".join(
+        "| " + " | ".join(text.replace("|", r"\|") for text in line) + " |\n" for line in (head, rules, *body)
+    )
 
 
 def to_latex(table: Table) -> str:
     """A tabular with a header line."""
     columns, lines = table.shown()
-    body = []
-    for row, line in zip(table.rows, lines, strict=True):
-        cells = [escaping.to_latex(cell) for cell in line]
-        body.append(" & ".join(_strong(c, row, cell, r"\textbf{{{}}}") for c, cell in zip(columns, cells, strict=True)))
+    body = [[_strong(cell, escaping.to_latex(cell.text), r"\textbf{{{}}}") for cell in line] for line in lines]
     text = [
-        r"\begin{tabular}{" + "".join("l" if column.kind in (TEXT, PROSE) else "r" for column in columns) + "}",
+        r"\begin{tabular}{" + "".join("l" if column.is_text else "r" for column in columns) + "}",
         " & ".join(escaping.to_latex(column.title) for column in columns) + r" \\ \hline",
-        *(rf"{line} \\" for line in body),
+        *(" & ".join(line) + r" \\" for line in body),
         r"\end{tabular}",
     ]
     return "\n".join(text) + "\n"
 
 
-def _strong(column: Column, row: Row, cell: str, form: str) -> str:
-    return form.format(cell) if cell and column.tone(row) == STRONG else cell
+def _strong(cell: Cell, text: str, form: str) -> str:
+    return form.format(text) if text and cell.tone == STRONG else text
 
 
 def to_csv(table: Table) -> str:
@@ -156,21 +158,14 @@ def _is_nan(value: Any) -> bool:
 def to_console(table: Table) -> rich_table.Table:
     columns, lines = table.shown()
     has_prose = any(column.kind == PROSE for column in columns)
-    made = rich_table.Table(
-        box=None, header_style="bold", pad_edge=False, padding=(0, 2, 1, 0) if has_prose else (0, 1)
-    )
+    padding = (0, 2, 1, 0) if has_prose else (0, 1)
+    made = rich_table.Table(box=None, header_style="bold", pad_edge=False, padding=padding)
     for column in columns:
-        is_text = column.kind in (TEXT, PROSE)
         ratio = 1 if column.kind == PROSE else None
-        made.add_column(
-            Text(column.title), justify="left" if is_text else "right", ratio=ratio, no_wrap=has_prose and ratio is None
-        )
-    for row, line in zip(table.rows, lines, strict=True):
-        cells = [
-            Text(escaping.to_console(cell), style=CONSOLE_STYLES.get(column.tone(row), ""))
-            for column, cell in zip(columns, line, strict=True)
-        ]
-        made.add_row(*cells)
+        side: Any = "left" if column.is_text else "right"
+        made.add_column(Text(column.title), justify=side, ratio=ratio, no_wrap=has_prose and ratio is None)
+    for line in lines:
+        made.add_row(*(Text(escaping.to_console(cell.text), CONSOLE_STYLES.get(cell.tone, "")) for cell in line))
     return made
 
 

@@ -10,14 +10,13 @@ import pandas as pd
 from rich.console import Console
 
 from repertory.errors import UsageError, unknown
-from repertory.paper.cover import minimum_cover, relative_regrets
+from repertory.paper.cover import minimum_cover
 from repertory.paper.polynomials import EXAMPLE_1, polynomial_capacity
 from repertory.paper.walks import WalkCapacity, walk_capacities
 from repertory.paths import check_new_folder
 from repertory.report.capacity_view import print_frame, save
-from repertory.report.chart import BARS, DASH, GREY, STEPS, Axis, Mark, Rule, Series, single
-from repertory.report.evaluation_view import cover_table, read_evaluation, smallest_library
-from repertory.report.style import COLOURS
+from repertory.report.chart import BARS, COLOURS, DASH, GREY, STEPS, Axis, Mark, Rule, Series, single
+from repertory.report.evaluation_view import cover_table, read_evaluation, regrets_of
 
 EXAMPLES = ("polynomials", "walks")
 
@@ -36,15 +35,15 @@ def show_example(name: str, epsilon: float, out: Path, console: Console) -> None
 def show_policies(path: Path, epsilon: float, out: Path, console: Console) -> None:
     """Policies that were trained: the fewest of them within epsilon of the best, on every task."""
     scores = read_evaluation(path).scores
-    found = smallest_library(scores, epsilon)
-    table = cover_table(scores, found)
+    regrets = regrets_of(scores)
+    found = minimum_cover(regrets, epsilon)
+    table = cover_table(regrets, found)
     print_frame(console, table)
     console.print(
         f"{found.n_policies} of {len(scores)} policies are enough for {scores.shape[1]} tasks at a tolerance of "
         f"{epsilon:g}: a capacity of {found.capacity:g}. The optimum of a task is taken to be its best policy's score.",
         soft_wrap=True,
     )
-    regrets = relative_regrets(scores, scores.max(axis=0))
     tolerances = np.linspace(0, 1, 101)
     # The best policy of every task is among them, so there is a cover at each tolerance.
     capacities = [minimum_cover(regrets, float(tolerance)).capacity for tolerance in tolerances]

@@ -6,7 +6,7 @@ Colours of text and grid are the page's, which has a light and a dark theme; see
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from repertory.report.chart import (
     BARS,
     BOTH,
+    GREY,
     POINTS,
     STEPS,
     Axis,
@@ -24,15 +25,15 @@ from repertory.report.chart import (
     Panel,
     Rule,
     Series,
+    plain,
     short,
     tick_places,
 )
-from repertory.report.plain_values import plain
 
 MARKERS = {"up": "triangle-up", "down": "triangle-down", "dash": "line-ew"}
 """Where Plotly has other names."""
-GAP, WIDE_GAP = 0.05, 0.09
-"""Between panels, as shares of the whole: beside each other with and without a common axis."""
+GAP = 0.05
+"""Between panels beside each other, as a share of the whole."""
 PHONE, PAGE = 300, 1000
 """Pixels across that a chart has at least."""
 LEGEND_LINE, LEGEND_LETTER, LEGEND_SYMBOL = 20, 8, 60
@@ -41,8 +42,8 @@ PANEL, TITLE, AXIS = 330, 34, 60
 """Pixels that a panel, a title above it and the labels below it take."""
 
 
-def to_plotly(chart: Chart, is_narrow: bool = False) -> dict[str, Any]:
-    """`data` and `layout` of the figure. On a narrow screen, panels are below each other and the legend below them."""
+def to_plotly(chart: Chart) -> dict[str, Any]:
+    """`data` and `layout` of the figure; in `narrow`, the layout for a narrow screen: panels below each other."""
     named: set[str] = set()
     data = []
     for number, panel in enumerate(chart.panels, start=1):
@@ -50,7 +51,7 @@ def to_plotly(chart: Chart, is_narrow: bool = False) -> dict[str, Any]:
             trace = _trace(mark, named)
             if trace is not None:
                 data.append({**trace, "xaxis": _axis("x", number), "yaxis": _axis("y", number)})
-    return plain({"data": data, "layout": _layout(chart, named, is_narrow)})
+    return plain({"data": data, "layout": _layout(chart, named, False), "narrow": _layout(chart, named, True)})
 
 
 def shown(text: str) -> str:
@@ -78,12 +79,14 @@ def _trace(mark: Any, named: set[str]) -> dict[str, Any] | None:
 
 
 def _series(series: Series) -> dict[str, Any]:
-    hover: dict[str, Any] = {"hoverinfo": "x+y+name"}
+    made: dict[str, Any] = {"x": series.x, "y": series.y, "hoverinfo": "x+y+name"}
     if series.hover is not None:
-        hover = {"hoverinfo": "text", "hovertext": [_lines(text) for text in series.hover]}
-    error = {} if series.error is None else {"error_y": _error(series)}
+        made |= {"hoverinfo": "text", "hovertext": [_lines(text) for text in series.hover]}
+    if series.error is not None:
+        lengths = np.nan_to_num(np.array(series.error, float))
+        made["error_y"] = {"type": "data", "array": lengths, "thickness": 1, "width": 0, "color": series.colour}
     if series.kind == BARS:
-        return {"type": "bar", "x": series.x, "y": series.y, "marker": {"color": series.colour}, **hover, **error}
+        return made | {"type": "bar", "marker": {"color": series.colour}}
     mode = {POINTS: "markers", BOTH: "lines+markers"}.get(series.kind, "lines")
     line: dict[str, Any] = {"color": series.colour, "width": series.width, "dash": series.dash}
     if series.kind == STEPS:
@@ -92,26 +95,11 @@ def _series(series: Series) -> dict[str, Any]:
     marker: dict[str, Any] = {"color": series.colour, "size": series.size, "symbol": symbol}
     if symbol == "line-ew":
         marker["line"] = {"color": series.colour, "width": 2}
-    return {
-        "type": "scatter",
-        "x": series.x,
-        "y": series.y,
-        "mode": mode,
-        "line": line,
-        "marker": marker,
-        "opacity": series.opacity,
-        **hover,
-        **error,
-    }
+    return made | {"type": "scatter", "mode": mode, "line": line, "marker": marker, "opacity": series.opacity}
 
 
 def _lines(text: str) -> str:
     return html.escape(text, quote=False).replace("\n", "<br>")
-
-
-def _error(series: Series) -> dict[str, Any]:
-    lengths = np.nan_to_num(np.array(series.error, float))
-    return {"type": "data", "array": lengths, "thickness": 1, "width": 0, "color": series.colour}
 
 
 def _band(band: Band) -> dict[str, Any]:
@@ -153,26 +141,31 @@ def _heatmap(heatmap: Heatmap) -> dict[str, Any]:
 
 
 def _layout(chart: Chart, named: set[str], is_narrow: bool) -> dict[str, Any]:
-    shape = (len(chart.panels), 1) if is_narrow else (len(chart.rows), max(len(row) for row in chart.rows))
+    panels = _alone(chart) if is_narrow else chart.panels
+    columns = 1 if is_narrow else max(len(row) for row in chart.rows)
+    rows = -(-len(panels) // columns)
+    legend: dict[str, Any] = {"itemwidth": 40, "groupclick": "togglegroup"}
     legend_height = 0
-    layout: dict[str, Any] = {"showlegend": bool(named), "hovermode": "closest", "barmode": "group"}
     if is_narrow or chart.legend == "below":
         longest = max((len(short(name)) for name in named), default=1)
-        columns = max(1, (PHONE if is_narrow else PAGE) // (LEGEND_LETTER * longest + LEGEND_SYMBOL))
-        legend_height = LEGEND_LINE * -(-len(named) // columns) + 10
-        layout["legend"] = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}
-    layout["legend"] = {**layout.get("legend", {}), "itemwidth": 40, "groupclick": "togglegroup"}
-    height = _height(chart, shape[0])
-    layout["height"] = height + legend_height
+        beside = max(1, (PHONE if is_narrow else PAGE) // (LEGEND_LETTER * longest + LEGEND_SYMBOL))
+        legend_height = LEGEND_LINE * -(-len(named) // beside) + 10
+        legend |= {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}
     top = TITLE + 6 if chart.title or chart.rows[0][0].title else 14
-    layout["margin"] = {"t": top, "r": 12, "b": AXIS - 4 + legend_height, "l": 60}
+    layout: dict[str, Any] = {
+        "showlegend": bool(named),
+        "hovermode": "closest",
+        "barmode": "group",
+        "legend": legend,
+        "height": _height(chart, rows) + legend_height,
+        "margin": {"t": top, "r": 12, "b": AXIS - 4 + legend_height, "l": 60},
+        "annotations": [],
+        "shapes": [],
+    }
     if chart.title:
         layout["title"] = {"text": shown(chart.title), "font": {"size": 14}, "x": 0.01, "xanchor": "left"}
-    layout["annotations"] = []
-    layout["shapes"] = []
-    panels = _alone(chart) if is_narrow else chart.panels
-    for number, (panel, place) in enumerate(zip(panels, _places(chart, shape), strict=True), start=1):
-        _add_panel(layout, panel, number, place, chart, is_narrow)
+    for index, panel in enumerate(panels):
+        _add_panel(layout, panel, divmod(index, columns), (rows, columns), len(panels) > 1 and not is_narrow)
     return layout
 
 
@@ -194,47 +187,34 @@ def _height(chart: Chart, rows: int) -> int:
     return rows * (PANEL if rows > 1 else PANEL + 90)
 
 
-def _places(chart: Chart, shape: tuple[int, int]) -> Iterator[tuple[int, int, list[float], list[float]]]:
-    """Row, column and the domains of both axes of each panel, from the top left on."""
-    rows, columns = shape
-    across = GAP if columns > 1 and _is_shared(chart) else WIDE_GAP
-    down = 0.36 / rows if rows > 1 else 0
-    width, height = (1 - across * (columns - 1)) / columns, (1 - down * (rows - 1)) / rows
-    for index in range(len(chart.panels)):
-        row, column = divmod(index, columns)
-        left, bottom = column * (width + across), (rows - 1 - row) * (height + down)
-        yield row, column, [left, min(1.0, left + width)], [bottom, min(1.0, bottom + height)]
-
-
-def _is_shared(chart: Chart) -> bool:
-    return len(chart.panels) > 1
+def _place(index: int, count: int, gap: float) -> list[float]:
+    """Where the one of some panels beside each other begins and ends, as shares of the whole."""
+    length = (1 - gap * (count - 1)) / count
+    start = index * (length + gap)
+    return [start, min(1.0, start + length)]
 
 
 def _add_panel(
-    layout: dict[str, Any],
-    panel: Panel,
-    number: int,
-    place: tuple[int, int, list[float], list[float]],
-    chart: Chart,
-    is_narrow: bool,
+    layout: dict[str, Any], panel: Panel, place: tuple[int, int], shape: tuple[int, int], is_shared: bool
 ) -> None:
-    row, column, across, up = place
-    is_map = panel.heatmap is not None
+    """With `is_shared`, panels of a row have the same range of y, those of a column the same range of x."""
+    (row, column), (rows, columns) = place, shape
+    number = row * columns + column + 1
+    across = _place(column, columns, GAP if columns > 1 else 0)
+    up = _place(rows - 1 - row, rows, 0.36 / rows if rows > 1 else 0)
     x_axis = _axis_layout(panel.x, across, _axis("y", number))
     y_axis = _axis_layout(panel.y, up, _axis("x", number))
-    if is_map:
+    if panel.heatmap is not None:
         y_axis["autorange"] = "reversed"
         x_axis["showgrid"] = y_axis["showgrid"] = False
-    elif not is_narrow and _is_shared(chart):
-        columns = max(len(r) for r in chart.rows)
+    elif is_shared:
         if column:
             y_axis |= {"matches": _axis("y", row * columns + 1), "showticklabels": False}
-        if row < len(chart.rows) - 1:
+        if row < rows - 1:
             x_axis |= {"showticklabels": False, "title": {"text": ""}}
         if row:
             x_axis |= {"matches": _axis("x", column + 1)}
-    layout[f"xaxis{'' if number == 1 else number}"] = x_axis
-    layout[f"yaxis{'' if number == 1 else number}"] = y_axis
+    layout |= {_axis("xaxis", number): x_axis, _axis("yaxis", number): y_axis}
     if panel.title:
         layout["annotations"].append(_title(panel.title, across, up))
     layout["shapes"] += [_rule(mark, number) for mark in panel.marks if isinstance(mark, Rule)]
@@ -263,28 +243,12 @@ def _axis_layout(axis: Axis, domain: Sequence[float], anchor: str) -> dict[str, 
 
 
 def _title(text: str, across: Sequence[float], up: Sequence[float]) -> dict[str, Any]:
-    return {
-        "text": shown(text),
-        "x": sum(across) / 2,
-        "y": up[1],
-        "xref": "paper",
-        "yref": "paper",
-        "yanchor": "bottom",
-        "showarrow": False,
-        "font": {"size": 13},
-    }
+    place = {"x": sum(across) / 2, "y": up[1], "xref": "paper", "yref": "paper", "yanchor": "bottom"}
+    return {"text": shown(text), "showarrow": False, "font": {"size": 13}, **place}
 
 
 def _rule(rule: Rule, number: int) -> dict[str, Any]:
     along, across = ("y", "x") if rule.is_vertical else ("x", "y")
-    return {
-        "type": "line",
-        "layer": "below",
-        "line": {"color": "#8a8f98", "width": 1, "dash": "dot"},
-        f"{along}ref": f"{_axis(along, number)} domain",
-        f"{across}ref": _axis(across, number),
-        f"{along}0": 0,
-        f"{along}1": 1,
-        f"{across}0": rule.at,
-        f"{across}1": rule.at,
-    }
+    axes = {f"{along}ref": f"{_axis(along, number)} domain", f"{across}ref": _axis(across, number)}
+    ends = {f"{along}0": 0, f"{along}1": 1, f"{across}0": rule.at, f"{across}1": rule.at}
+    return {"type": "line", "layer": "below", "line": {"color": GREY, "width": 1, "dash": "dot"}, **axes, **ends}

@@ -1,7 +1,6 @@
 """Watching a policy: episodes of one task, played without learning, moment by moment.
 
-    spec, lifetime = open_run(Path("runs/nine"))
-    for moment in play_greedily(spec, lifetime, task=5, policy=best_policy(lifetime, 5), seed=0):
+    for moment in open_performance(Path("runs/nine"), task=5).moments("rgb_array"):
         show(moment.frame)
 
 Nothing is learned and nothing is drawn from a policy's own random stream, so the lifetime stays as it was.
@@ -25,7 +24,7 @@ from repertory.core.lifetime import Lifetime
 from repertory.core.seeds import EPISODE_SEEDS
 from repertory.core.tally import recent_shares
 from repertory.domains.domain import Domain
-from repertory.errors import UsageError, shown
+from repertory.errors import UsageError, check_count
 from repertory.paths import existing_folder
 from repertory.runs.opened import open_run
 from repertory.runs.spec import RunSpec
@@ -65,10 +64,10 @@ class Performance:
     """Explore as in training; if not, always take the action rated highest."""
 
     def __post_init__(self) -> None:
-        _check_range(f"task of {self.spec.domain.name}", self.task, 0, self.spec.domain.n_tasks - 1)
-        _check_range("policy", self.policy, 0, len(self.lifetime.policies) - 1)
-        _check_range("episodes", self.episodes, 1, MOST_EPISODES)
-        _check_range("seed", self.seed, 0, EPISODE_SEEDS - 1)
+        check_count(f"task of {self.spec.domain.name}", self.task, 0, self.spec.domain.n_tasks - 1)
+        check_count("policy", self.policy, 0, len(self.lifetime.policies) - 1)
+        check_count("episodes", self.episodes, 1, MOST_EPISODES)
+        check_count("seed", self.seed, 0, EPISODE_SEEDS - 1)
         self._at_rest()
 
     def _at_rest(self) -> AtRest:
@@ -136,47 +135,21 @@ class Performance:
         return int(player.rng.choice(len(probabilities), p=probabilities))
 
 
-def play_greedily(
-    spec: RunSpec, lifetime: Lifetime, task: int, policy: int, seed: int, render_mode: str | None = PICTURE
-) -> Iterator[Moment]:
-    """One episode in which the policy takes the action it rates highest, each moment drawn."""
-    return Performance(spec, lifetime, task, policy, seed=seed).moments(render_mode)
-
-
 # --------------------------------------------------------------------------------------------- who plays what
 
 
-def open_performance(
-    path: Path,
-    task: int | None = None,
-    policy: int | None = None,
-    episodes: int = 1,
-    seed: int = 0,
-    explore: bool = False,
-) -> Performance:
+def open_performance(path: Path, task: int | None = None, policy: int | None = None, **manner: Any) -> Performance:
     """From a run folder; by default the task of its last block and the policy that its selector holds best.
 
-    The folder is only read: a process that is running the run is not disturbed.
+    `manner` is the performance's episodes, seed and explore. The folder is only read: a process that is running the run
+    is not disturbed.
     """
     check_run_folder(path)
     spec, lifetime = open_run(path)
-    return choose_performance(spec, lifetime, task, policy, episodes, seed, explore)
-
-
-def choose_performance(
-    spec: RunSpec,
-    lifetime: Lifetime,
-    task: int | None = None,
-    policy: int | None = None,
-    episodes: int = 1,
-    seed: int = 0,
-    explore: bool = False,
-) -> Performance:
-    """The same for a lifetime at hand."""
     task = last_task(lifetime) if task is None else task
-    _check_range(f"task of {spec.domain.name}", task, 0, spec.domain.n_tasks - 1)
+    check_count(f"task of {spec.domain.name}", task, 0, spec.domain.n_tasks - 1)
     policy = best_policy(lifetime, task) if policy is None else policy
-    return Performance(spec, lifetime, task, policy, episodes, seed, explore)
+    return Performance(spec, lifetime, task, policy, **manner)
 
 
 def last_task(lifetime: Lifetime) -> int:
@@ -203,11 +176,6 @@ def best_policy(lifetime: Lifetime, task: int) -> int:
             f"--policy, 0 to {len(lifetime.policies) - 1}"
         )
     return int(merits.argmax())
-
-
-def _check_range(name: str, value: int, smallest: int, largest: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not smallest <= value <= largest:
-        raise UsageError(f"{name} is {shown(value)}; valid: {smallest} to {largest}")
 
 
 def check_run_folder(path: Path) -> None:

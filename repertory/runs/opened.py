@@ -20,7 +20,6 @@ def open_run(path: Path, **own: Any) -> tuple[RunSpec, Lifetime]:
     """
     folder = RunFolder(path)
     settings = folder.settings()
-    spec = RunSpec.from_json(settings, **own)
     checkpoint, problems = folder.newest_checkpoint(settings)
     if checkpoint is None:
         if folder.is_done and not problems:
@@ -30,6 +29,7 @@ def open_run(path: Path, **own: Any) -> tuple[RunSpec, Lifetime]:
             )
         reason = f" ({'; '.join(problems)})" if problems else ""
         raise UsageError(f"{path} has no good checkpoint{reason}; next: wait for its first one, or run it again")
+    spec = RunSpec.from_json(settings, **own)
     lifetime = spec.lifetime()
     restore(lifetime, checkpoint, path)
     return spec, lifetime

@@ -22,18 +22,11 @@ from repertory.core.sequence import SEQUENCES
 from repertory.errors import UsageError, shown, unknown
 from repertory.machine import usable_cores
 from repertory.number_ranges import parse_numbers
-from repertory.paper.experiments import (
-    TASK_OF_THE_RUN,
-    Condition,
-    Experiment,
-    experiment,
-    read_definition,
-    read_experiment,
-)
+from repertory.paper.experiments import TASK_OF_THE_RUN, Condition, Experiment, experiment, read_experiment
 from repertory.profiles import check_profile
 from repertory.runs.folder import RunFolder, differences
 from repertory.runs.provenance import MadeBy, this_code
-from repertory.runs.reading import build, check_format, read_json
+from repertory.runs.reading import build, check_format, read_json, read_toml
 from repertory.runs.spec import RunSpec
 from repertory.runs.status import DIVERGED, FINISHED, Status
 from repertory.settings import LARGEST_INTEGER
@@ -79,7 +72,7 @@ class Sweep:
         """Of an experiment of the paper by name, or of a TOML file."""
         if isinstance(source, str) and not source.endswith(".toml"):
             return cls(source, **options)
-        return cls(Path(source).stem, **options, definition=read_definition(Path(source)))
+        return cls(Path(source).stem, **options, definition=read_toml(Path(source), "experiment"))
 
     @cached_property
     def data(self) -> Experiment:

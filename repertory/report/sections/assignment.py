@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from repertory.core.tally import plays_by_task
-from repertory.report.chart import MOST_NUMBERS, Axis, Chart, Heatmap, numbers, single
+from repertory.core.tally import policy_columns
+from repertory.report.chart import EVERY_LABEL, Axis, Chart, Heatmap, numbered, single
 from repertory.report.domains import by_domain
 from repertory.report.section import Section, file_name
 from repertory.report.sections.curve_styles import is_adaptive
@@ -44,16 +44,15 @@ def section(results: Results) -> Section | None:
 
 def _chart(run: Run, name: str) -> Chart:
     tasks = run.settings["task_names"]
-    stretch = max(1, math.ceil(len(run.blocks) / POINTS))
-    favourites, shares, ends = [], [], []
-    for first in range(0, len(run.blocks), stretch):
-        plays = plays_by_task(run.blocks.iloc[first : first + stretch], len(tasks)).astype(float)
-        totals = plays.sum(axis=1)
-        favourites.append(plays.argmax(axis=1))
-        shares.append(np.where(totals > 0, plays.max(axis=1) / np.maximum(totals, 1), np.nan))
-        ends.append(f"{run.blocks['steps'].iloc[: first + stretch].sum() / 1e6:.3g}")
-    favourite, share = np.array(favourites).T, np.array(shares).T
+    length = len(run.blocks)
+    stretch = np.arange(length) // max(1, math.ceil(length / POINTS))
+    episodes = run.blocks[policy_columns(run.blocks)].to_numpy(float)
+    plays = np.zeros((len(tasks), stretch[-1] + 1, episodes.shape[1]))
+    np.add.at(plays, (run.blocks["task"].to_numpy(), stretch), episodes)
+    totals = plays.sum(axis=2)
+    favourite, share = plays.argmax(axis=2), np.where(totals > 0, plays.max(axis=2) / np.maximum(totals, 1), np.nan)
     is_met = np.isfinite(share)
+    ends = [f"{steps / 1e6:.3g}" for steps in run.blocks["steps"].groupby(stretch).sum().cumsum()]
     text = [[str(p) if met else "" for p, met in zip(*row, strict=True)] for row in zip(favourite, is_met, strict=True)]
     hover = [
         [
@@ -62,13 +61,13 @@ def _chart(run: Run, name: str) -> Chart:
         ]
         for task, *rows in zip(tasks, favourite, share, strict=True)
     ]
-    shown = text if len(tasks) <= MOST_NUMBERS else None
-    heatmap = Heatmap(share, "share of the task's episodes", low=0, high=1, text=shown, hover=hover)
+    cells = text if len(tasks) <= EVERY_LABEL else None
+    heatmap = Heatmap(share, "share of the task's episodes", low=0, high=1, text=cells, hover=hover)
     return single(
         name,
         [heatmap],
         Axis("steps (millions), end of stretch", ends),
-        Axis("task", numbers(len(tasks))),
+        Axis("task", numbered(len(tasks))),
         title=f"{run.condition}, run {run.number}: favourite policy of each task",
         label=f"{run.condition}, run {run.number}",
         size=(8, max(3.0, min(14.0, 0.24 * len(tasks) + 1.2))),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from repertory.analysis.capacity import CapacityCurve, CapacityEstimate
 from repertory.analysis.controls import capacity_of, scores_by_policies
 from repertory.analysis.update_control import capacity_parts, controls_for, parts_warning
 from repertory.errors import UsageError
-from repertory.report.chart import STEPS, Axis, Chart, Mark, Series, single
-from repertory.report.domains import Part, by_domain
+from repertory.paper.experiments import PublishedCapacity
+from repertory.report.chart import COLOURS, STEPS, Axis, Mark, Series, single
+from repertory.report.domains import by_domain
 from repertory.report.escaping import Marked
 from repertory.report.section import SHOWN_NOTES, Section
-from repertory.report.style import COLOURS
 from repertory.report.table import Column, Row, Table, column, name_column
 from repertory.sweeps.results import Results
 
@@ -22,18 +24,20 @@ AXES = Axis("tolerance (share of the one-to-one score given up)", low=0, high=1)
 def section(results: Results) -> Section | None:
     rows: list[dict[str, Any]] = []
     part_rows: list[dict[str, Any]] = []
-    curves, notes = [], []
+    curves: list[Mark] = []
+    notes: list[str] = []
     for part in by_domain(results):
         for learner in part.results.learners():
             try:
                 if len(scores_by_policies(part.results, learner)) > 1:
-                    row, curve = _row(part, learner, len(rows))
-                    rows.append(row)
-                    curves.append(curve)
+                    estimate, name = capacity_of(part.results, learner), part.named(learner)
+                    paper = None if part.results.experiment is None else part.results.experiment.capacity.get(learner)
+                    rows.append(capacity_row(name, estimate, None if paper is None else paper.tolerance, paper))
+                    curves.append(capacity_series(_curve_name(rows[-1]), estimate.curve, COLOURS[len(curves) % 8]))
                     parts = capacity_parts(part.results, controls_for(results), learner)
-                    part_rows += [{"learner": part.named(learner), **each._asdict()} for each in parts if each.tasks]
+                    part_rows += [{"learner": name, **each._asdict()} for each in parts if each.tasks]
                     warned = {each.policies: parts_warning(each) for each in parts}
-                    notes += [f"{part.named(learner)} with {n}: {text}." for n, text in warned.items() if text]
+                    notes += [f"{name} with {n}: {text}." for n, text in warned.items() if text]
             except UsageError as reason:  # such as a library that the others are measured against, not there yet
                 notes.append(f"{part.named(learner)}: {reason}")
     if not rows:
@@ -42,37 +46,49 @@ def section(results: Results) -> Section | None:
         "Tasks per policy within a tolerance, from the unadaptive lifetime scores, and the mean over all tolerances "
         "(*integrated*)."
     )
-    tables = [_table(rows), _parts_table(part_rows)] if part_rows else [_table(rows)]
-    return Section("capacity", TITLE, intro, notes[:SHOWN_NOTES], tables, [_chart(curves)])
+    tables = [capacity_table(rows), parts_table(part_rows)] if part_rows else [capacity_table(rows)]
+    caption = "Tasks per policy by the share of the one-to-one score that may be given up."
+    chart = single("capacity", curves, *AXES, caption=caption, legend="inside")
+    return Section("capacity", TITLE, intro, notes[:SHOWN_NOTES], tables, [chart])
 
 
-def _row(part: Part, learner: str, index: int) -> tuple[dict[str, Any], Series]:
-    """The numbers of a learner, and its curve."""
-    estimate = capacity_of(part.results, learner)
-    curve, interval = estimate.curve, estimate.interval()
-    paper = None if part.results.experiment is None else part.results.experiment.capacity.get(learner)
-    row = {
-        "learner": part.named(learner),
+def capacity_row(
+    learner: str, estimate: CapacityEstimate, tolerance: float | None, paper: PublishedCapacity | None
+) -> dict[str, Any]:
+    """The numbers of a learner, at a tolerance and over all of them; the paper's, where it has that tolerance."""
+    curve, interval = estimate.curve, estimate.interval() or (None, None)
+    there = None if tolerance is None else estimate.interval(tolerance)
+    same = paper if paper is not None and paper.tolerance == tolerance else None
+    return {
+        "learner": learner,
         "reference": curve.reference,
         "itc": curve.grid_mean,
         "itc exact": curve.integral,
-        "itc low": None if interval is None else interval[0],
-        "itc high": None if interval is None else interval[1],
+        "itc low": interval[0],
+        "itc high": interval[1],
         "published itc": None if paper is None else paper.integrated,
-        "tolerance": None if paper is None else paper.tolerance,
-        "capacity": None if paper is None else curve.capacity(paper.tolerance),
-        "published capacity": None if paper is None else paper.capacity,
-        "policies": None if paper is None else curve.policies(paper.tolerance),
-        "published policies": None if paper is None else paper.policies,
+        "tolerance": tolerance,
+        "capacity": None if tolerance is None else curve.capacity(tolerance),
+        "capacity low": None if there is None else there[0],
+        "capacity high": None if there is None else there[1],
+        "published capacity": None if same is None else same.capacity,
+        "policies": None if tolerance is None else curve.policies(tolerance),
+        "published policies": None if same is None else same.policies,
     }
+
+
+def _curve_name(row: Row) -> str:
     published = "" if row["published itc"] is None else f" (published: {row['published itc']:g})"
-    name = f"{part.named(learner).upper()}: integrated {curve.grid_mean:.3g}{published}"
+    return f"{row['learner'].upper()}: integrated {row['itc']:.3g}{published}"
+
+
+def capacity_series(name: str, curve: CapacityCurve, colour: str) -> Series:
     tolerances = [step.tolerance for step in curve.steps] + [1.0]
     capacities = [step.capacity for step in curve.steps] + [curve.steps[-1].capacity]
-    return row, Series(name, tolerances, capacities, COLOURS[index % 8], STEPS, width=2)
+    return Series(name, tolerances, capacities, colour, STEPS, width=2)
 
 
-def _table(rows: list[dict[str, Any]]) -> Table:
+def capacity_table(rows: Sequence[Row]) -> Table:
     columns = [
         name_column("learner"),
         column("tolerance"),
@@ -81,13 +97,13 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         column("tasks per policy", "capacity"),
         column("published", "published capacity"),
         column("integrated", "itc"),
-        Column("95% interval", _interval),
+        Column("95% interval", lambda row: interval_text(row["itc low"], row["itc high"])),
         column("published", "published itc"),
     ]
     return Table("capacity", columns, rows)
 
 
-def _parts_table(rows: list[dict[str, Any]]) -> Table:
+def parts_table(rows: Sequence[Row]) -> Table:
     """What smaller libraries lose or gain, as shares of the score with a policy per task."""
     columns = [
         name_column("learner"),
@@ -103,11 +119,5 @@ def _parts_table(rows: list[dict[str, Any]]) -> Table:
     return Table("capacity-parts", columns, rows)
 
 
-def _interval(row: Row) -> str:
-    return "" if row["itc low"] is None else f"{row['itc low']:.1f} to {row['itc high']:.1f}"
-
-
-def _chart(curves: list[Series]) -> Chart:
-    marks: list[Mark] = list(curves)
-    caption = "Tasks per policy by the share of the one-to-one score that may be given up."
-    return single("capacity", marks, *AXES, caption=caption, legend="inside")
+def interval_text(low: float | None, high: float | None) -> str:
+    return "" if low is None else f"{low:.1f} to {high:.1f}"

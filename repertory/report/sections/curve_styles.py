@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from repertory.analysis.controls import UNADAPTIVE
-from repertory.report.chart import DASH, DASHDOT, DOT, SOLID
-from repertory.report.style import COLOURS
+from repertory.report.chart import COLOURS, DASH, DASHDOT, DOT, SOLID
 from repertory.sweeps.results import Run
 
 DASHES = (SOLID, DASH, DOT, DASHDOT)

@@ -9,12 +9,13 @@ import numpy as np
 
 from repertory.core.metrics import STRETCH, Development, development
 from repertory.report.chart import Axis, Band, Chart, Mark, Series, single
-from repertory.report.domains import Part, by_domain
+from repertory.report.domains import by_learner
 from repertory.report.section import Section, file_name
 from repertory.report.sections.curve_styles import styles
 from repertory.sweeps.results import Results, Run
 
 Conditions: TypeAlias = "Mapping[str, Sequence[Run]]"
+CurveOf: TypeAlias = "Callable[[Sequence[Run]], Development]"
 Looks: TypeAlias = "Sequence[Mapping[str, Any]] | None"
 STEPS_AXIS = Axis("steps (millions)", low=0)
 
@@ -22,10 +23,9 @@ STEPS_AXIS = Axis("steps (millions)", low=0)
 def section(results: Results) -> Section | None:
     stretch = stretch_of(results)
     charts: list[Chart] = []
-    for part in by_domain(results):
-        for learner, conditions in by_learner(part).items():
-            name = file_name("development", learner, [chart.name for chart in charts])
-            charts.append(_chart(name, learner, conditions, stretch))
+    for _part, learner, conditions in by_learner(results):
+        name = file_name("development", learner, [chart.name for chart in charts])
+        charts.append(_chart(name, learner, conditions, stretch))
     if not charts:
         return None
     intro = f"Score over the lifetime: means over {stretch} blocks. Solid: unadaptive; dashed: adaptive."
@@ -34,21 +34,13 @@ def section(results: Results) -> Section | None:
     return Section("development", "Development", intro, [note], charts=charts)
 
 
-def by_learner(part: Part) -> dict[str, dict[str, list[Run]]]:
-    """The conditions of each learner of a domain, and their finished runs."""
-    found: dict[str, dict[str, list[Run]]] = {}
-    for name, runs in part.results.by_condition.items():
-        found.setdefault(part.named(runs[0].settings["learner"]["name"]), {})[name] = runs
-    return found
-
-
 def stretch_of(results: Results) -> int:
     """Blocks in a point of the curves: the paper's 25, or a tenth of lifetimes that are shorter."""
     shortest = min((len(run.blocks) for runs in results.by_condition.values() for run in runs), default=1)
     return max(1, min(STRETCH, shortest // 10))
 
 
-def curves(conditions: Conditions, curve_of: Callable[[Sequence[Run]], Development], looks: Looks = None) -> list[Mark]:
+def curves(conditions: Conditions, curve_of: CurveOf, looks: Looks = None) -> list[Mark]:
     """A line for the mean over the runs of each condition, over a band for its standard error where there is one."""
     bands: list[Mark] = []
     lines: list[Mark] = []
@@ -62,7 +54,7 @@ def curves(conditions: Conditions, curve_of: Callable[[Sequence[Run]], Developme
     return [*bands, *lines]
 
 
-def score_curve(stretch: int) -> Callable[[Sequence[Run]], Development]:
+def score_curve(stretch: int) -> CurveOf:
     """The score of runs over their lives: means over so many blocks."""
     return lambda runs: development([run.blocks for run in runs], runs[0].score_kind, stretch)
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from repertory.agents.protocol import Event
 from repertory.core.tally import events_of
-from repertory.report.chart import DOT, GREY, POINTS, Axis, Chart, Series, single
+from repertory.report.chart import COLOURS, DOT, GREY, POINTS, Axis, Chart, Series, single
 from repertory.report.section import Section, file_name
-from repertory.report.style import COLOURS
 from repertory.report.table import Table, column, name_column
 from repertory.sweeps.results import Results, Run
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from repertory.report.chart import DOT, GREY, POINTS, Axis, Mark, Series, single
+from repertory.report.chart import COLOURS, DOT, GREY, POINTS, Axis, Mark, Series, single
 from repertory.report.section import Section
 from repertory.report.sections.scores import WHICH, score_rows, shared_score
-from repertory.report.style import COLOURS
 from repertory.sweeps.results import Results
 
 MARKERS = ("circle", "square", "diamond", "up", "down", "cross", "x", "star")

@@ -10,10 +10,10 @@ import pandas as pd
 from repertory.core.tally import health_of
 from repertory.learners.health import DIVERGED
 from repertory.report.chart import Axis, Chart, Rule, Series, single
-from repertory.report.domains import by_domain
+from repertory.report.domains import by_learner
 from repertory.report.section import Section, file_name
 from repertory.report.sections.curve_styles import styles
-from repertory.report.sections.development import by_learner
+from repertory.report.sections.development import STEPS_AXIS
 from repertory.report.table import BAD, Column, Row, Table, column, name_column
 from repertory.sweeps.results import Results, Run
 
@@ -24,12 +24,11 @@ SMALLEST = 1e-3
 def section(results: Results) -> Section | None:
     rows: list[dict[str, Any]] = []
     charts: list[Chart] = []
-    for part in by_domain(results):
-        for learner, conditions in by_learner(part).items():
-            measured = {name: found for name, runs in conditions.items() if (found := [r for r in runs if _has(r)])}
-            rows += [_row(name, runs) for name, runs in measured.items()]
-            if any(np.isfinite(value_shares(run)).any() for runs in measured.values() for run in runs):
-                charts.append(_chart(file_name("health", learner, [chart.name for chart in charts]), learner, measured))
+    for _part, learner, conditions in by_learner(results):
+        measured = {name: found for name, runs in conditions.items() if (found := [r for r in runs if _has(r)])}
+        rows += [_row(name, runs) for name, runs in measured.items()]
+        if any(np.isfinite(value_shares(run)).any() for runs in measured.values() for run in runs):
+            charts.append(_chart(file_name("health", learner, [chart.name for chart in charts]), learner, measured))
     if not rows:
         return None
     intro = (
@@ -80,7 +79,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         column("weights", "weight_norm", digits=3),
         Column("dormant", lambda row: "" if "dormant" not in row else f"{row['dormant']:.0%}"),
     ]
-    return Table("health", [each for each in columns if any(each.show(row) for row in rows)], rows)
+    return Table("health", columns, rows)
 
 
 def _diverged(row: Row) -> str:
@@ -98,4 +97,4 @@ def _chart(name: str, learner: str, conditions: dict[str, list[Run]]) -> Chart:
     title = f"{learner.upper()}: largest value / largest possible return"
     caption = "The run with the largest values of each condition. Past the dotted line, a run has diverged."
     y_axis = Axis("share of what is possible", is_logarithmic=True)
-    return single(name, marks, Axis("steps (millions)", low=0), y_axis, title=title, caption=caption, size=(8, 4.4))
+    return single(name, marks, STEPS_AXIS, y_axis, title=title, caption=caption, size=(8, 4.4))

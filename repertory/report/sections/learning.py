@@ -10,10 +10,9 @@ import pandas as pd
 from repertory.analysis.controls import learning_metrics
 from repertory.errors import UsageError
 from repertory.report.chart import BOTH, Axis, Chart, Mark, Panel, Rule, Series
-from repertory.report.domains import Part, by_domain
+from repertory.report.domains import by_domain, by_learner
 from repertory.report.section import SHOWN_NOTES, Section
 from repertory.report.sections.curve_styles import is_adaptive, styles
-from repertory.report.sections.development import by_learner
 from repertory.report.table import Table, column, name_column, number, records
 from repertory.sweeps.results import Results, Run
 
@@ -26,20 +25,19 @@ Ratios = Mapping[str, Mapping[str, pd.DataFrame]]
 
 
 def section(results: Results) -> Section | None:
-    parts = by_domain(results)
-    ratios, notes = learning_ratios(parts)
+    ratios, notes = learning_ratios(results)
     if not ratios and not notes:
         return None
     intro = "Against a policy of its own for every task, in units of the random policy's score. Errors are over runs."
-    charts = [_chart(parts, ratios, kind) for kind in CAPTIONS] if ratios else []
+    charts = [_chart(results, ratios, kind) for kind in CAPTIONS] if ratios else []
     tables = [_table(ratios, kind) for kind in CAPTIONS] if ratios else []
     return Section("learning", "Forgetting and transfer", intro, notes[:SHOWN_NOTES], charts=charts, file_tables=tables)
 
 
-def learning_ratios(parts: list[Part]) -> tuple[dict[str, dict[str, pd.DataFrame]], list[str]]:
+def learning_ratios(results: Results) -> tuple[dict[str, dict[str, pd.DataFrame]], list[str]]:
     """By bins for every condition, or why there is none."""
     found, notes = {}, []
-    for part in parts:
+    for part in by_domain(results):
         for name in part.results.by_condition:
             try:
                 found[name] = learning_metrics(part.results, name)
@@ -50,25 +48,15 @@ def learning_ratios(parts: list[Part]) -> tuple[dict[str, dict[str, pd.DataFrame
 
 def _table(ratios: Ratios, kind: str) -> Table:
     rows = [{"condition": name, **row} for name, tables in ratios.items() for row in records(tables[kind])]
-    columns = [
-        name_column("condition"),
-        name_column("bin"),
-        column("mean"),
-        column("error"),
-        column("runs"),
-        column("count"),
-    ]
+    columns = [*map(name_column, ("condition", "bin")), *map(column, ("mean", "error", "runs", "count"))]
     return Table(kind, columns, rows)
 
 
-def _chart(parts: list[Part], ratios: Ratios, kind: str) -> Chart:
-    """A panel for each learner; libraries that are their own measure are left out."""
-    groups = [(learner, runs) for part in parts for learner, runs in by_learner(part).items()]
-    known = [(learner, {n: runs[0] for n, runs in conditions.items() if n in ratios}) for learner, conditions in groups]
-    compared = [(learner, {n: run for n, run in firsts.items() if not _is_measure(run)}) for learner, firsts in known]
-    if not any(firsts for _learner, firsts in compared):
-        compared = known
-    shown = [(learner, firsts) for learner, firsts in compared if firsts]
+def _chart(results: Results, ratios: Ratios, kind: str) -> Chart:
+    """A panel for each learner; libraries that are their own measure are left out, unless there are no others."""
+    known = {name: {n: runs[0] for n, runs in group.items() if n in ratios} for _, name, group in by_learner(results)}
+    compared = {name: {n: run for n, run in own.items() if not _is_measure(run)} for name, own in known.items()}
+    shown = [(name, own) for name, own in (compared if any(compared.values()) else known).items() if own]
     panels = [
         _panel(learner, firsts, ratios, kind, f"{kind} ratio" if index == 0 else "")
         for index, (learner, firsts) in enumerate(shown)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from repertory.report.domains import by_domain, together
+from repertory.report.domains import together
 from repertory.report.section import Section
 from repertory.report.table import Column, Table, column, name_column
 from repertory.runs.summary import read_summary
@@ -16,7 +16,7 @@ from repertory.sweeps.results import Results
 
 def section(results: Results) -> Section | None:
     """Of the conditions whose runs were summarised, as they were when the runs ended."""
-    rows = library_rows(together(results, by_domain(results)))
+    rows = library_rows(together(results))
     columns = [
         name_column("condition"),
         column("runs"),

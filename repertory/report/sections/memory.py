@@ -13,9 +13,8 @@ from repertory.paper.memory_simulation import (
     memory_table,
     simulate,
 )
-from repertory.report.chart import DASH, GREY, Axis, Chart, Mark, Panel, Series
+from repertory.report.chart import COLOURS, DASH, GREY, Axis, Chart, Mark, Panel, Series
 from repertory.report.section import Section
-from repertory.report.style import COLOURS
 from repertory.report.table import from_frame
 from repertory.sweeps.results import Results
 

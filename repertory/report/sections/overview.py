@@ -9,9 +9,8 @@ from repertory.report.domains import by_domain
 from repertory.report.escaping import Marked
 from repertory.report.section import Section
 from repertory.report.sections.scores import FAR, WHICH, closeness, part_rows, runs_text, score_rows
-from repertory.report.sections.time import days_text
-from repertory.report.table import Table, column, name_column, records
-from repertory.report.time_table import duration, time_table
+from repertory.report.sections.time import days_text, duration, time_rows
+from repertory.report.table import Table, column, name_column
 from repertory.runs.provenance import code_labels
 from repertory.runs.timing import FROM_SPEED
 from repertory.sweeps.results import Results
@@ -63,7 +62,7 @@ def sweeps_section(sweeps: Iterable[Results]) -> Section:
 
 def _row(results: Results) -> dict[str, Any]:
     assert results.sweep is not None
-    conditions, times = score_rows(results), records(time_table(results))
+    conditions, times = score_rows(results), time_rows(results)
     mark, time = "", {}
     if times:
         total = times[-1]

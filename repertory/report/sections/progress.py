@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from repertory.analysis.controls import command
-from repertory.report.domains import by_domain, together
+from repertory.report.domains import together
 from repertory.report.section import Section
 from repertory.report.table import SHARE, Column, Table, column, name_column
 from repertory.sweeps.results import Results
 
 
 def section(results: Results) -> Section | None:
-    results = together(results, by_domain(results))
+    results = together(results)
     rows = [
         {
             "condition": run.condition,

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from repertory.paper.experiments import experiment_names
-from repertory.report.chart import POINTS, Axis, Chart, Mark, Panel, Series
+from repertory.report.chart import COLOURS, POINTS, Axis, Chart, Mark, Panel, Series
 from repertory.report.domains import Part, by_domain
 from repertory.report.escaping import Marked
 from repertory.report.section import Section
 from repertory.report.sections.curve_styles import is_adaptive
-from repertory.report.style import COLOURS
 from repertory.report.table import STRONG, Column, Row, Table, name_column
 from repertory.runs.provenance import code_labels
 from repertory.sweeps.results import Results
@@ -35,7 +34,8 @@ def section(results: Results) -> Section | None:
         f"Score: {score}; mean ± standard deviation over runs. *lifetime* is over all blocks, *final* over the "
         f"{final_of(results)}.{_closeness(rows)}{_marks_explained(rows)}"
     )
-    return Section("conditions", "Scores", intro, tables=[score_table(results, rows)], charts=published_charts(results))
+    tables, charts = [score_table(results, rows)], published_charts(results, rows)
+    return Section("conditions", "Scores", intro, tables=tables, charts=charts)
 
 
 def shared_score(results: Results) -> str:
@@ -153,9 +153,8 @@ def _gap(difference: float | None) -> str:
 # ------------------------------------------------------------------------------------------------------------ chart
 
 
-def published_charts(results: Results) -> list[Chart]:
+def published_charts(results: Results, rows: Sequence[Row]) -> list[Chart]:
     """Our lifetime and final scores beside the published ones: a column for each learner. None if none is published."""
-    rows = score_rows(results)
     shown = [which for which in WHICH if any(row[f"{which} published"] is not None for row in rows)]
     compared = [row for row in rows if any(row[f"{which} published"] is not None for which in shown)]
     learners = list(dict.fromkeys(row["learner"] for row in compared))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,24 +10,23 @@ import pandas as pd
 from repertory.analysis.controls import run_key
 from repertory.analysis.significance import significance_matrix
 from repertory.report.chart import Axis, Chart, Heatmap, single
-from repertory.report.domains import Part, by_domain
+from repertory.report.domains import by_learner
 from repertory.report.section import Section, file_name
-from repertory.report.sections.development import by_learner
-from repertory.report.table import from_frame, records
+from repertory.report.table import Row, from_frame
 from repertory.sweeps.results import Results
 
 
 def section(results: Results) -> Section | None:
     charts: list[Chart] = []
     tables = []
-    for part in by_domain(results):
-        for learner, pairs in pairwise_tests(part).items():
+    for part, learner, conditions in by_learner(results):
+        tested = [name for name, runs in conditions.items() if len(runs) > 1]
+        if len(tested) > 1:
             name = file_name("significance", learner, [chart.name for chart in charts])
-            charts.append(_chart(name, learner, records(pairs)))
-            tables.append(from_frame(name, pairs))
-        for learner, pairs in pairwise_tests(part, "final").items():
+            tables.append(from_frame(name, pairwise_tests(part.results, tested, "lifetime")))
+            charts.append(_chart(name, learner, tables[-1].rows))
             name = file_name("significance-final", learner, [table.name for table in tables])
-            tables.append(from_frame(name, pairs))
+            tables.append(from_frame(name, pairwise_tests(part.results, tested, "final")))
     if not charts:
         return None
     intro = (
@@ -39,18 +37,13 @@ def section(results: Results) -> Section | None:
     return Section("significance", "Significance", intro, charts=charts, file_tables=tables)
 
 
-def pairwise_tests(part: Part, which: str = "lifetime") -> dict[str, pd.DataFrame]:
-    """Of the lifetime or final scores of the conditions of each learner that have two runs or more."""
-    found = {}
-    for learner, conditions in by_learner(part).items():
-        scores = {name: part.results.scores(name, which) for name, runs in conditions.items() if len(runs) > 1}
-        if len(scores) > 1:
-            keys = {name: [run_key(run) for run in part.results.by_condition[name]] for name in scores}
-            found[learner] = significance_matrix(scores, keys=keys)
-    return found
+def pairwise_tests(results: Results, conditions: Sequence[str], which: str) -> pd.DataFrame:
+    """Of lifetime or final scores."""
+    keys = {name: [run_key(run) for run in results.by_condition[name]] for name in conditions}
+    return significance_matrix({name: results.scores(name, which) for name in conditions}, keys=keys)
 
 
-def _chart(name: str, learner: str, pairs: Sequence[dict[str, Any]]) -> Chart:
+def _chart(name: str, learner: str, pairs: Sequence[Row]) -> Chart:
     names = list(dict.fromkeys(name for pair in pairs for name in (pair["condition_1"], pair["condition_2"])))
     values = np.full((len(names), len(names)), np.nan)
     hover = [["" for _ in names] for _ in names]
