@@ -8,14 +8,12 @@ is its return or its reward per step, and policies are ranked by their average v
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.selectors.protocol import State, argmax_random_tie, copies, fill
+from repertory.selectors.protocol import ArraySelector, State, argmax_random_tie
 from repertory.settings import Settings, setting
 
 VALUES = ("return", "reward per step")
@@ -23,19 +21,6 @@ VALUES = ("return", "reward per step")
 
 def _value(kind: str, total_reward: float, steps: int) -> float:
     return total_reward if kind == "return" else total_reward / steps
-
-
-class ArraySelector:
-    """A selector whose whole state is a few arrays."""
-
-    def arrays(self) -> State:
-        raise NotImplementedError
-
-    def state_dict(self) -> State:
-        return copies(self.arrays())
-
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        fill(self.arrays(), state)
 
 
 # ------------------------------------------------------------------------------------------ Thompson sampling

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import UsageError
-from repertory.selectors.protocol import State, fill
+from repertory.selectors.protocol import ArraySelector, State
 from repertory.settings import Settings
 
 
@@ -35,7 +33,7 @@ class OneToOne(Settings):
         return FixedSelector(np.arange(n_tasks))
 
 
-class FixedSelector:
+class FixedSelector(ArraySelector):
     """A policy per task, for good."""
 
     def __init__(self, policy_of_task: NDArray[np.int64]) -> None:
@@ -47,8 +45,5 @@ class FixedSelector:
     def update(self, task: int, policy: int, total_reward: float, steps: int) -> None:
         """Nothing to learn."""
 
-    def state_dict(self) -> State:
-        return {"policy_of_task": self.policy_of_task.copy()}
-
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        fill({"policy_of_task": self.policy_of_task}, state)
+    def arrays(self) -> State:
+        return {"policy_of_task": self.policy_of_task}
