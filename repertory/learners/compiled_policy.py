@@ -7,17 +7,38 @@ outside passes through here first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.handle import pack
-from repertory.kernels.layout import shared_scratch
+from repertory.kernels.layout import allocate, fill_settings, shared_scratch
+from repertory.kernels.streams import new_stream
 from repertory.learners.encoding import encoder
 from repertory.learners.health import Health
 from repertory.learners.protocol import LearnerKernels
+from repertory.settings import Settings
+
+
+class Network(NamedTuple):
+    """What the network decides of a policy."""
+
+    shape: Any
+    weights: NDArray[np.float32]
+    """At the start."""
+    policy_layout: np.dtype[Any]
+    scratch_layout: np.dtype[Any]
+
+    def new_policy(self, settings: Settings, seed: int) -> NDArray[Any]:
+        """The element `policy`: settings in the fields of their names, the network, a random stream."""
+        policy = allocate(self.policy_layout)
+        fill_settings(policy, settings.as_dict())
+        policy["shape"] = self.shape
+        policy["weights"] = self.weights
+        policy["stream"] = new_stream(seed)
+        return policy
 
 
 class CompiledPolicy:

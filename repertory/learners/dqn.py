@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from repertory.errors import UsageError
 from repertory.kernels.compile import kernel
-from repertory.kernels.layout import allocate, fill_settings, layout, shared_scratch
+from repertory.kernels.layout import layout, shared_scratch
 from repertory.kernels.network import (
     Matrix,
     NetworkShape,
@@ -30,6 +30,7 @@ from repertory.kernels.replay import begin, cursor_between_steps, draw_batch
 from repertory.kernels.replay_slots import HELD, read_observation, slot_after
 from repertory.kernels.reward_range import UNSEEN, largest_return
 from repertory.kernels.streams import below, new_stream, uniform
+from repertory.learners.compiled_policy import Network
 from repertory.learners.encoding import action_count, observation_size, value_range
 from repertory.learners.health import SAMPLE_SIZE, Health, Minibatch, norm, q_health
 from repertory.learners.protocol import LearnerKernels
@@ -221,42 +222,29 @@ class DQNLearner(ReplayingPolicy):
     def __init__(
         self, settings: DQN, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
     ) -> None:
-        inputs, actions = observation_size("DQN", observation_space), action_count("DQN", action_space)
-        self.shape = NetworkShape(inputs, *settings.net_arch, actions)
-        weights = glorot_uniform(self.shape, np.random.default_rng(seed))
-        scratch = scratch_layout(self.shape, settings.batch_size)
-        self._build(settings, policy_layout(self.shape), scratch, weights, observation_space, actions, seed)
-
-    def _build(
-        self,
-        settings: DQN,
-        policy_layout: np.dtype[Any],
-        scratch_layout: np.dtype[Any],
-        weights: NDArray[np.float32],
-        observation_space: gymnasium.Space,
-        actions: int,
-        seed: int,
-        lead: int = 0,
-    ) -> None:
-        """What does not depend on the network; `lead` is the first steps of an episode that are not replayed."""
+        name = type(settings).__name__
+        inputs, actions = observation_size(name, observation_space), action_count(name, action_space)
         self.settings = settings
-        self._plan_memory(settings, observation_space, actions, lead)
-        memory = self._new_memory()
-        policy = allocate(policy_layout)
-        fill_settings(policy, settings.as_dict())
-        policy["shape"] = self.shape
+        network = self._new_network(inputs, actions, np.random.default_rng(seed))
+        self.shape = network.shape
+        memory = self._plan_memory(settings, observation_space, inputs, actions)
+        policy = network.new_policy(settings, seed)
         policy["low"], policy["high"] = value_range(observation_space)
         policy["bounds_target"] = settings.target_bound is not None
         policy["bound_from_rewards"] = settings.target_bound == "rewards"
         policy["target_limit"] = settings.target_bound if isinstance(settings.target_bound, float) else 0.0
         policy["uses_huber"] = settings.loss == "huber"
         policy["uses_adam"] = settings.optimizer == "adam"
-        policy["weights"] = policy["target_weights"] = weights
-        policy["stream"] = new_stream(seed)
+        policy["target_weights"] = network.weights
         policy["cursor"] = memory.cursor
         policy["least_held"] = self._least_held(settings)
-        arrays = Arrays(policy, memory.replay, shared_scratch(scratch_layout))
-        super().__init__(arrays, self.shape.inputs, actions, observation_space)
+        arrays = Arrays(policy, memory.replay, shared_scratch(network.scratch_layout))
+        super().__init__(arrays, inputs, actions, observation_space)
+
+    def _new_network(self, inputs: int, actions: int, rng: np.random.Generator) -> Network:
+        shape = NetworkShape(inputs, *self.settings.net_arch, actions)
+        scratch = scratch_layout(shape, self.settings.batch_size)
+        return Network(shape, glorot_uniform(shape, rng), policy_layout(shape), scratch)
 
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action, for each row of observations."""

@@ -37,8 +37,8 @@ from repertory.kernels.recurrent import (
 from repertory.kernels.replay import begin, steps_before
 from repertory.kernels.replay_slots import read_observation
 from repertory.kernels.streams import below, uniform
+from repertory.learners.compiled_policy import Network
 from repertory.learners.dqn import DQN, DQNLearner
-from repertory.learners.encoding import action_count, observation_size
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
 from repertory.learners.windows import window_outputs
@@ -84,8 +84,6 @@ def policy_layout(shape: RecurrentShape, steps: int) -> np.dtype[Any]:
             ("window", np.int64, ()),
             ("recent", np.float32, (steps, shape.inputs)),
             ("recent_count", np.int64, ()),
-            ("acting_start", np.int64, (1,)),
-            ("in_order", np.int64, (steps,)),
         ]
     )
 
@@ -124,19 +122,22 @@ def begin_episode(drqn: Arrays) -> None:
 @kernel
 def act(drqn: Arrays, observation: NDArray[np.float32]) -> int:
     """Epsilon-greedy on the action values after the last `window` observations."""
-    policy = drqn.policy[0]
+    policy, scratch = drqn.policy[0], drqn.scratch[0]
     shape = recurrent_shape(policy.shape)
     explores = uniform(policy.stream) < policy.exploration_rate
     if explores or policy.episode < policy.random_first_steps:
         return below(policy.stream, shape.outputs)
     earlier = policy.recent_count
     steps = earlier + 1
-    batch = window(drqn.scratch[0].acting, shape, steps, 1, steps)
+    batch = window(scratch.acting, shape, steps, 1, steps)
     for k in range(shape.inputs):
         for t in range(earlier):
             batch.inputs[t, k] = policy.recent[t, k]
         batch.inputs[earlier, k] = observation[k]
-    made = BatchOfWindows(steps, 1, steps, policy.in_order[:steps], policy.acting_start, drqn.scratch[0].online_forest)
+    for t in range(steps):
+        scratch.places[t] = t
+    scratch.online_starts[0] = 0
+    made = BatchOfWindows(steps, 1, steps, scratch.places, scratch.online_starts, scratch.online_forest)
     window_forward(policy.weights, shape, batch, made)
     return argmax(batch.outputs, 0)
 
@@ -190,20 +191,9 @@ def read_window(drqn: Arrays, inputs: NDArray[np.float32], row: int) -> None:
             scratch.places[place] = place
 
 
-_learn = make_observe(compute_gradient)
-
-
 @kernel
-def observe(
-    drqn: Arrays,
-    observation: NDArray[np.float32],
-    action: int,
-    reward: float,
-    next_observation: NDArray[np.float32],
-    terminated: bool,
-    truncated: bool,
-) -> None:
-    """DQN's step; besides, the observation joins those to look back over."""
+def note_observation(drqn: Arrays, observation: NDArray[np.float32]) -> None:
+    """Put it among those to look back on, in the place of the oldest."""
     policy = drqn.policy[0]
     if policy.recent_count == policy.window - 1:
         for t in range(policy.recent_count - 1):
@@ -214,7 +204,9 @@ def observe(
         for k in range(observation.size):
             policy.recent[policy.recent_count, k] = observation[k]
         policy.recent_count += 1
-    _learn(drqn, observation, action, reward, next_observation, terminated, truncated)
+
+
+observe = make_observe(compute_gradient, note_observation)
 
 
 # ---------------------------------------------------------------------------------------------------- face
@@ -226,19 +218,12 @@ class DRQNLearner(DQNLearner):
     kernels = LearnerKernels(begin_episode, act, observe)
     state_fields = (*DQNLearner.state_fields, "recent", "recent_count")
     settings: DRQN
-    shape: RecurrentShape  # type: ignore[assignment]
+    shape: RecurrentShape
 
-    def __init__(
-        self, settings: DRQN, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
-    ) -> None:
-        inputs, actions = observation_size("DRQN", observation_space), action_count("DRQN", action_space)
-        self.shape = RecurrentShape(inputs, *settings.net_arch, actions)
-        weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed))
-        layout = policy_layout(self.shape, settings.window)
-        scratch = scratch_layout(self.shape, settings.batch_size, settings.window)
-        lead = settings.window - 1 if settings.full_windows else 0
-        self._build(settings, layout, scratch, weights, observation_space, actions, seed, lead)
-        self.policy["in_order"][:] = np.arange(settings.window)
+    def _new_network(self, inputs: int, actions: int, rng: np.random.Generator) -> Network:
+        shape, steps = RecurrentShape(inputs, *self.settings.net_arch, actions), self.settings.window
+        scratch = scratch_layout(shape, self.settings.batch_size, steps)
+        return Network(shape, initial_recurrent_weights(shape, rng), policy_layout(shape, steps), scratch)
 
     def state_limits(self) -> dict[str, tuple[int, int]]:
         return {"recent_count": (0, self.settings.window - 1)}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from repertory.errors import UsageError
 from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import kernel
-from repertory.kernels.layout import allocate, fill_settings, layout, shared_scratch
+from repertory.kernels.layout import layout, shared_scratch
 from repertory.kernels.network import (
     Matrix,
     NetworkShape,
@@ -26,9 +26,9 @@ from repertory.kernels.network import (
     network_shape,
     new_activations,
 )
-from repertory.kernels.reward_range import UNSEEN, largest_return, note_reward
-from repertory.kernels.streams import below, new_stream
-from repertory.learners.compiled_policy import CompiledPolicy
+from repertory.kernels.reward_range import UNSEEN, largest_return
+from repertory.kernels.streams import below
+from repertory.learners.compiled_policy import CompiledPolicy, Network
 from repertory.learners.encoding import action_count, observation_size
 from repertory.learners.health import Health, Minibatch, actor_critic_health, norm
 from repertory.learners.protocol import LearnerKernels
@@ -37,7 +37,8 @@ from repertory.learners.proximal import (
     differentiate_loss,
     estimate_advantages,
     gather_batch,
-    make_update,
+    make_observe,
+    note_outputs,
     policy_fields,
     scratch_fields,
 )
@@ -160,7 +161,6 @@ def evaluate(ppo: Arrays, ended: bool) -> None:
     """Before the epochs: values, old probabilities, advantages and value targets of the collected steps."""
     policy = ppo.policy[0]
     shape, steps = network_shape(policy.shape), policy.collected
-    actions = shape.outputs - 1
     batch = activations(ppo.scratch[0].room, shape, policy.batch_size)
     for first in range(0, steps + 1, policy.batch_size):
         rows = min(policy.batch_size, steps + 1 - first)
@@ -168,11 +168,7 @@ def evaluate(ppo: Arrays, ended: bool) -> None:
             for k in range(shape.inputs):
                 batch.inputs[i, k] = policy.observations[first + i, k]
         forward(policy.weights, shape, batch, rows)
-        for i in range(rows):
-            policy.values[first + i] = batch.outputs[i, actions]
-            if first + i < steps:
-                softmax_in_place(batch.outputs, i, actions)
-                policy.old[first + i] = batch.outputs[i, policy.actions[first + i]]
+        note_outputs(ppo, batch.outputs, first, rows)
     estimate_advantages(ppo, ended)
 
 
@@ -192,37 +188,22 @@ def compute_gradient(ppo: Arrays, first: int, rows: int) -> None:
     backward(policy.weights, shape, batch, rows, ppo.scratch[0].gradient)
 
 
-update = make_update(evaluate, compute_gradient)
+@kernel
+def note_observations(ppo: Arrays, observation: NDArray[np.float32], next_observation: NDArray[np.float32]) -> None:
+    """Of a step to be collected."""
+    policy = ppo.policy[0]
+    if policy.episode >= policy.random_first_steps:
+        for k in range(observation.size):
+            policy.observations[policy.collected, k] = observation[k]
+            policy.observations[policy.collected + 1, k] = next_observation[k]
 
 
 @kernel
-def observe(
-    ppo: Arrays,
-    observation: NDArray[np.float32],
-    action: int,
-    reward: float,
-    next_observation: NDArray[np.float32],
-    terminated: bool,
-    truncated: bool,
-) -> None:
-    """Collect the step; update once enough are collected or the episode is over."""
-    policy = ppo.policy[0]
-    t = policy.collected
-    note_reward(policy, reward)
-    if policy.episode >= policy.random_first_steps:
-        for k in range(observation.size):
-            policy.observations[t, k] = observation[k]
-            policy.observations[t + 1, k] = next_observation[k]
-        policy.actions[t] = action
-        policy.rewards[t] = reward
-        policy.collected += 1
-    policy.life += 1
-    policy.episode += 1
-    over = terminated or truncated
-    if policy.collected > 0 and (over or policy.collected == policy.n_steps):
-        ended = terminated or (truncated and not policy.timeout_bootstraps)
-        update(ppo, ended)
-        policy.collected = 0
+def move_on(ppo: Arrays, steps: int) -> None:
+    """Nothing of what came before is looked back on."""
+
+
+observe = make_observe(note_observations, move_on, evaluate, compute_gradient)
 
 
 # ---------------------------------------------------------------------------------------------------- face
@@ -232,6 +213,7 @@ class PPOLearner(CompiledPolicy):
     """One PPO policy: network, optimiser, the steps collected since the last update, random stream."""
 
     kernels = LearnerKernels(begin_episode, act, observe)
+    _evaluate: ClassVar[Any] = staticmethod(evaluate)
     state_fields: ClassVar[tuple[str, ...]] = (
         *("weights", "mean", "square", "observations", "actions", "rewards", "stream"),
         *("collected", "life", "episode", "updates", "loss_total"),
@@ -242,32 +224,12 @@ class PPOLearner(CompiledPolicy):
     def __init__(
         self, settings: PPO, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
     ) -> None:
-        inputs, actions = observation_size("PPO", observation_space), action_count("PPO", action_space)
-        self.shape = NetworkShape(inputs, *settings.net_arch, actions + 1)
-        weights = glorot_uniform(self.shape, np.random.default_rng(seed), heads=(actions, 1))
-        scratch = scratch_layout(self.shape, settings.batch_size)
-        layout = policy_layout(self.shape, settings.n_steps)
-        self._build(settings, layout, scratch, weights, observation_space, actions, seed)
-
-    def state_limits(self) -> dict[str, tuple[int, int]]:
-        most = self.settings.n_steps
-        return {"collected": (0, most - 1), "rollout": (0, most), "actions": (0, self.actions - 1)}
-
-    def _build(
-        self,
-        settings: PPO,
-        policy_layout: np.dtype[Any],
-        scratch_layout: np.dtype[Any],
-        weights: NDArray[np.float32],
-        observation_space: gymnasium.Space,
-        actions: int,
-        seed: int,
-    ) -> None:
-        """What does not depend on the network."""
+        name = type(settings).__name__
+        inputs, actions = observation_size(name, observation_space), action_count(name, action_space)
         self.settings = settings
-        policy = allocate(policy_layout)
-        fill_settings(policy, settings.as_dict())
-        policy["shape"] = self.shape
+        network = self._new_network(inputs, actions, np.random.default_rng(seed))
+        self.shape = network.shape
+        policy = network.new_policy(settings, seed)
         policy["max_norm"] = settings.max_grad_norm or 0.0
         policy["value_clip"] = settings.clip_range_vf or 0.0
         policy["largest_kl"] = 1.5 * (settings.target_kl or 0.0)
@@ -276,9 +238,17 @@ class PPOLearner(CompiledPolicy):
         policy["shuffles"] = settings.minibatches == "shuffled"
         policy["discounts_delta"] = settings.delta == "discounted"
         policy["learns_returns"] = settings.value_target == "return"
-        policy["weights"] = weights
-        policy["stream"] = new_stream(seed)
-        super().__init__(Arrays(policy, shared_scratch(scratch_layout)), self.shape.inputs, actions, observation_space)
+        super().__init__(Arrays(policy, shared_scratch(network.scratch_layout)), inputs, actions, observation_space)
+
+    def _new_network(self, inputs: int, actions: int, rng: np.random.Generator) -> Network:
+        shape = NetworkShape(inputs, *self.settings.net_arch, actions + 1)
+        weights = glorot_uniform(shape, rng, heads=(actions, 1))
+        scratch = scratch_layout(shape, self.settings.batch_size)
+        return Network(shape, weights, policy_layout(shape, self.settings.n_steps), scratch)
+
+    def state_limits(self) -> dict[str, tuple[int, int]]:
+        most = self.settings.n_steps
+        return {"collected": (0, most - 1), "rollout": (0, most), "actions": (0, self.actions - 1)}
 
     def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of the actions and, last, the value, for each row of observations."""
@@ -320,9 +290,6 @@ class PPOLearner(CompiledPolicy):
         """If no step is collected, take the last update's for collected."""
         if policy["collected"] == 0:
             policy["collected"] = policy["rollout"]
-
-    def _evaluate(self, arrays: Arrays, ended: bool) -> None:
-        evaluate(arrays, ended)
 
     def _differentiate(self, arrays: Arrays, first: int, rows: int) -> tuple[Matrix, tuple[Matrix, ...]]:
         """Compute a minibatch's gradient; what the network came to, and copies of its layers."""

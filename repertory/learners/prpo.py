@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -34,15 +34,14 @@ from repertory.kernels.recurrent import (
     last_activations,
     recurrent_matrices,
     recurrent_shape,
-    rows_view,
     window,
     window_backward,
     window_forward,
     window_gradient,
 )
-from repertory.kernels.reward_range import note_reward
 from repertory.kernels.streams import below
-from repertory.learners.encoding import action_count, observation_size
+from repertory.kernels.views import rows_view
+from repertory.learners.compiled_policy import Network
 from repertory.learners.ppo import PPO, PPOLearner
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.proximal import (
@@ -50,7 +49,8 @@ from repertory.learners.proximal import (
     differentiate_loss,
     estimate_advantages,
     gather_batch,
-    make_update,
+    make_observe,
+    note_outputs,
     policy_fields,
     scratch_fields,
 )
@@ -106,8 +106,9 @@ def policy_layout(shape: RecurrentShape, n_steps: int, steps: int) -> np.dtype[A
     )
 
 
-def scratch_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: int) -> np.dtype[Any]:
-    observations = count_observations(n_steps, steps)
+def scratch_layout(shape: RecurrentShape, settings: PRPO) -> np.dtype[Any]:
+    batch_size, steps = settings.batch_size, settings.window
+    observations = count_observations(settings.n_steps, steps)
     return layout(
         [
             *scratch_fields(count_recurrent_weights(shape), batch_size),
@@ -264,7 +265,6 @@ def evaluate(prpo: Arrays, ended: bool) -> None:
     """
     policy, scratch = prpo.policy[0], prpo.scratch[0]
     shape, steps = recurrent_shape(policy.shape), policy.collected
-    actions = shape.outputs - 1
     find_distinct_observations(prpo)
     n = scratch.distinct_count
     for t in range(min(policy.judged, steps)):
@@ -277,11 +277,7 @@ def evaluate(prpo: Arrays, ended: bool) -> None:
             place_window(prpo, first + i, rows, i)
         made = BatchOfWindows(n, rows, policy.window, scratch.places, scratch.starts, scratch.forest)
         window_forward(policy.weights, shape, batch, made)
-        for i in range(rows):
-            policy.values[first + i] = batch.outputs[i, actions]
-            if first + i < steps:
-                softmax_in_place(batch.outputs, i, actions)
-                policy.old[first + i] = batch.outputs[i, policy.actions[first + i]]
+        note_outputs(prpo, batch.outputs, first, rows)
     estimate_advantages(prpo, ended)
 
 
@@ -303,39 +299,12 @@ def compute_gradient(prpo: Arrays, first: int, rows: int) -> None:
     window_backward(policy.weights, shape, batch, made, way_back, scratch.gradient)
 
 
-update = make_update(evaluate, compute_gradient)
-
-
 @kernel
-def observe(
-    prpo: Arrays,
-    observation: NDArray[np.float32],
-    action: int,
-    reward: float,
-    next_observation: NDArray[np.float32],
-    terminated: bool,
-    truncated: bool,
-) -> None:
-    """Collect the step; update once enough are collected or the episode is over."""
+def note_observations(prpo: Arrays, observation: NDArray[np.float32], next_observation: NDArray[np.float32]) -> None:
     policy = prpo.policy[0]
-    t = policy.collected
-    note_reward(policy, reward)
     note_observation(prpo, observation)
     for k in range(next_observation.size):
-        policy.observations[policy.window + t, k] = next_observation[k]
-    policy.life += 1
-    if policy.episode >= policy.random_first_steps:
-        policy.actions[t] = action
-        policy.rewards[t] = reward
-        policy.collected += 1
-        over = terminated or truncated
-        if over or policy.collected == policy.n_steps:
-            update(prpo, terminated or (truncated and not policy.timeout_bootstraps))
-            move_on(prpo, policy.collected)
-            policy.collected = 0
-    else:
-        move_on(prpo, 1)
-    policy.episode += 1
+        policy.observations[policy.window + policy.collected, k] = next_observation[k]
 
 
 @kernel
@@ -351,6 +320,9 @@ def move_on(prpo: Arrays, steps: int) -> None:
     policy.advanced = -1
 
 
+observe = make_observe(note_observations, move_on, evaluate, compute_gradient)
+
+
 # ---------------------------------------------------------------------------------------------------- face
 
 
@@ -358,19 +330,17 @@ class PRPOLearner(PPOLearner):
     """One PRPO policy: recurrent network, optimiser, the steps collected since the last update, random stream."""
 
     kernels = LearnerKernels(begin_episode, act, observe)
+    _evaluate: ClassVar[Any] = staticmethod(evaluate)
     state_fields = (*PPOLearner.state_fields, "before")
     settings: PRPO
-    shape: RecurrentShape  # type: ignore[assignment]
+    shape: RecurrentShape
 
-    def __init__(
-        self, settings: PRPO, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
-    ) -> None:
-        inputs, actions = observation_size("PRPO", observation_space), action_count("PRPO", action_space)
-        self.shape = RecurrentShape(inputs, *settings.net_arch, actions + 1)
-        weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed), heads=(actions, 1))
-        layout = policy_layout(self.shape, settings.n_steps, settings.window)
-        scratch = scratch_layout(self.shape, settings.n_steps, settings.batch_size, settings.window)
-        self._build(settings, layout, scratch, weights, observation_space, actions, seed)
+    def _new_network(self, inputs: int, actions: int, rng: np.random.Generator) -> Network:
+        settings = self.settings
+        shape = RecurrentShape(inputs, *settings.net_arch, actions + 1)
+        weights = initial_recurrent_weights(shape, rng, heads=(actions, 1))
+        layout = policy_layout(shape, settings.n_steps, settings.window)
+        return Network(shape, weights, layout, scratch_layout(shape, settings))
 
     def state_limits(self) -> dict[str, tuple[int, int]]:
         return super().state_limits() | {"before": (0, self.settings.window - 1)}
@@ -390,9 +360,6 @@ class PRPOLearner(PPOLearner):
             policy["before"] = 0
         policy["judged"] = 0
         super()._look_back(policy)
-
-    def _evaluate(self, arrays: Arrays, ended: bool) -> None:
-        evaluate(arrays, ended)
 
     def _differentiate(self, arrays: Arrays, first: int, rows: int) -> tuple[Matrix, tuple[Matrix, ...]]:
         compute_gradient(arrays, first, rows)

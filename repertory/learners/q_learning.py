@@ -71,8 +71,17 @@ def scratch_fields(weights: int, batch_size: int) -> list[Field]:
     ]
 
 
-def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]:
-    """The step shared by DQN and its recurrent kin, around the gradient that tells them apart."""
+@kernel
+def note_nothing(dqn: Any, observation: NDArray[np.float32]) -> None:
+    """A policy that does not look back."""
+
+
+def make_observe(
+    compute_gradient: Callable[[Any], None],
+    note_observation: Callable[[Any, NDArray[np.float32]], None] = note_nothing,
+) -> Callable[..., None]:
+    """The step shared by DQN and its recurrent kin, around what tells them apart: the gradient, and what is kept of an
+    observation to look back on."""
 
     @kernel
     def update(dqn: Any) -> None:
@@ -82,28 +91,9 @@ def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]
         policy.updates += 1
         if policy.uses_adam:
             clip_values(gradient, policy.max_grad_value)
-            adam(
-                policy.weights,
-                gradient,
-                policy.step_average,
-                policy.square_average,
-                policy.updates,
-                policy.learning_rate,
-                policy.adam_beta_1,
-                policy.adam_beta_2,
-                policy.adam_eps,
-            )
+            adam(policy, gradient, policy.step_average, policy.square_average, policy.learning_rate)
         else:
-            adadelta(
-                policy.weights,
-                gradient,
-                policy.square_average,
-                policy.step_average,
-                policy.learning_rate,
-                policy.rho,
-                policy.optimizer_eps,
-                policy.max_grad_value,
-            )
+            adadelta(policy, gradient)
 
     @kernel
     def observe(
@@ -117,6 +107,7 @@ def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]
     ) -> None:
         """Store the step; every `train_freq` steps update; every `target_update_interval` copy the target."""
         policy = dqn.policy[0]
+        note_observation(dqn, observation)
         note_reward(policy, reward)
         ending = WENT_ON
         if terminated or (truncated and not policy.timeout_bootstraps):
