@@ -27,7 +27,8 @@ def adadelta(policy: Any, gradient: Vector) -> None:
     costs the processor a hundred cycles.
     """
     weights, square_average, step_average = policy.weights, policy.square_average, policy.step_average
-    rho, epsilon, limit = policy.rho, policy.optimizer_eps, policy.max_grad_value
+    # Read before the loop: for all that the compiler knows, writing a weight could change them.
+    rate, rho, epsilon, limit = policy.learning_rate, policy.rho, policy.optimizer_eps, policy.max_grad_value
     taken = _ONE - rho
     for i in range(weights.size):
         g = min(max(gradient[i], -limit), limit)
@@ -37,7 +38,7 @@ def adadelta(policy: Any, gradient: Vector) -> None:
         step = g * np.sqrt((u + epsilon) / (v + epsilon))
         square_average[i] = v
         step_average[i] = fused(rho, u, taken * step * step)
-        weights[i] = fused(-policy.learning_rate, step, weights[i])
+        weights[i] = fused(-rate, step, weights[i])
 
 
 @kernel
