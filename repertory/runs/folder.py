@@ -242,6 +242,11 @@ class RunFolder:
             raise
 
 
+def run_folders(root: Path) -> list[Path]:
+    """All run folders in a folder, at any depth, itself included."""
+    return [file.parent for file in sorted(root.rglob(RUN_FILE))]
+
+
 def _checksum(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
