@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from repertory.kernels.compile import in_both, inlined, kernel
 from repertory.kernels.product import dot, rectified_affine, set_product
 from repertory.kernels.transpose import transpose
-from repertory.kernels.views import Shapes, cut, room_for
+from repertory.kernels.views import Matrix, Shapes, Vector, cut, room_for
 
-Vector = NDArray[np.float32]
-Matrix = NDArray[np.float32]
 _ZERO = np.float32(0.0)
 
 
@@ -108,7 +106,7 @@ def fill_glorot(layers: list[Matrix], rng: np.random.Generator) -> None:
 
 
 @inlined
-def network_shape(widths: NDArray[np.int64]) -> NetworkShape:
+def shape_of(widths: NDArray[np.int64]) -> NetworkShape:
     return NetworkShape(widths[0], widths[1], widths[2], widths[3])
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
 from repertory.kernels.product import dot, fused
+from repertory.kernels.views import Vector
 
-Vector = NDArray[np.float32]
 _ONE = np.float32(1.0)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import inlined, kernel
-from repertory.kernels.network import Matrix, Vector, argmax
+from repertory.kernels.network import argmax
+from repertory.kernels.views import Matrix, Vector
 
 _ZERO = np.float32(0.0)
 

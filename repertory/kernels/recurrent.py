@@ -23,10 +23,8 @@ from repertory.kernels.lstm_cell import cell_backward, cell_forward
 from repertory.kernels.network import affine_gradient, fill_glorot, head, head_gradient, silence, split_head
 from repertory.kernels.product import add_product, affine, rectified_affine, set_product
 from repertory.kernels.transpose import transpose
-from repertory.kernels.views import Shapes, cut, room_for, rows_view
+from repertory.kernels.views import Matrix, Shapes, Vector, cut, room_for, rows_view
 
-Vector = NDArray[np.float32]
-Matrix = NDArray[np.float32]
 _ZERO = np.float32(0.0)
 
 
@@ -110,7 +108,7 @@ def last_activations(
 
 
 @in_both
-def recurrent_weight_shapes(shape: RecurrentShape) -> Shapes:
+def weight_shapes(shape: RecurrentShape) -> Shapes:
     """Dense layer, LSTM's input and recurrent matrices and bias, head (outputs, units)."""
     n0, n1, u, n3 = shape
     return (n0, n1), (n1,), (n1, 4 * u), (u, 4 * u), (4 * u,), (n3, u), (n3,)
@@ -132,8 +130,8 @@ def window_gradient_shapes(shape: RecurrentShape, observations: int, rows: int, 
     return (rows * steps, 4 * u), gates, dense, state, state, (rows, u), (4 * u, n1), (4 * u, u), (rows, n3)
 
 
-def count_recurrent_weights(shape: RecurrentShape) -> int:
-    return room_for(recurrent_weight_shapes(shape))
+def count_weights(shape: RecurrentShape) -> int:
+    return room_for(weight_shapes(shape))
 
 
 def count_window(shape: RecurrentShape, observations: int, rows: int, steps: int) -> int:
@@ -146,7 +144,7 @@ def count_window_gradient(shape: RecurrentShape, observations: int, rows: int, s
 
 
 @inlined
-def recurrent_shape(widths: NDArray[np.int64]) -> RecurrentShape:
+def shape_of(widths: NDArray[np.int64]) -> RecurrentShape:
     return RecurrentShape(widths[0], widths[1], widths[2], widths[3])
 
 
@@ -163,17 +161,15 @@ def window_gradient(room: Vector, shape: RecurrentShape, observations: int, rows
 
 
 @in_both
-def recurrent_matrices(weights: Vector, shape: RecurrentShape) -> tuple[Any, ...]:
-    """Views of the flat vector, as `recurrent_weight_shapes` has them."""
-    return cut(weights, recurrent_weight_shapes(shape))
+def matrices(weights: Vector, shape: RecurrentShape) -> tuple[Any, ...]:
+    """Views of the flat vector, as `weight_shapes` has them."""
+    return cut(weights, weight_shapes(shape))
 
 
-def initial_recurrent_weights(
-    shape: RecurrentShape, rng: np.random.Generator, heads: tuple[int, ...] | None = None
-) -> Vector:
+def initial_weights(shape: RecurrentShape, rng: np.random.Generator, heads: tuple[int, ...] | None = None) -> Vector:
     """As in Keras: Glorot-uniform matrices, an orthogonal recurrent one, a forget bias of 1, other biases 0."""
-    weights = np.zeros(count_recurrent_weights(shape), np.float32)
-    w1, _b1, w, r, b, w3, _b3 = recurrent_matrices(weights, shape)
+    weights = np.zeros(count_weights(shape), np.float32)
+    w1, _b1, w, r, b, w3, _b3 = matrices(weights, shape)
     fill_glorot([w1, w, *split_head(w3, heads)], rng)
     orthogonal, triangular = np.linalg.qr(rng.normal(size=(4 * shape.units, shape.units)))
     r[:] = (orthogonal * np.sign(np.diag(triangular))).T
@@ -193,7 +189,7 @@ def embed(
     weights: Vector, shape: RecurrentShape, inputs: Matrix, dense: Matrix, input_gates: Matrix, observations: int
 ) -> None:
     """From observations to what they bring to the gates: all that does not depend on the hidden state."""
-    w1, b1, w, _r, b, _w3, _b3 = recurrent_matrices(weights, shape)
+    w1, b1, w, _r, b, _w3, _b3 = matrices(weights, shape)
     rectified_affine(inputs, w1, b1, dense, observations)
     affine(dense, w, b, input_gates, observations)
 
@@ -227,7 +223,7 @@ def run_windows(
     weights: Vector, shape: RecurrentShape, input_gates: Matrix, batch: Window, made: BatchOfWindows
 ) -> None:
     """Outputs of windows made of observations that have been through `embed`."""
-    _w1, _b1, _w, r, _b, w3, b3 = recurrent_matrices(weights, shape)
+    _w1, _b1, _w, r, _b, w3, b3 = matrices(weights, shape)
     units, forest = shape.units, made.forest
     plant_forest(made)
     batch.cells[0] = _ZERO
@@ -261,8 +257,8 @@ def window_backward(
     gradient: Vector,
 ) -> None:
     """Gradient of the loss in all weights, given `way_back.outputs`; follows a `window_forward` on the batch."""
-    _w1, _b1, w, r, _b, w3, _b3 = recurrent_matrices(weights, shape)
-    g1, gb1, g, gr, gb, g3, gb3 = recurrent_matrices(gradient, shape)
+    _w1, _b1, w, r, _b, w3, _b3 = matrices(weights, shape)
+    g1, gb1, g, gr, gb, g3, gb3 = matrices(gradient, shape)
     units, nodes = shape.units, made.forest[_FIRST, made.steps]
     transpose(w, way_back.transposed_input)
     transpose(r, way_back.transposed_recurrent)

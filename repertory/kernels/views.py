@@ -12,6 +12,7 @@ import itertools
 import math
 from typing import Any, TypeVar
 
+import numpy as np
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 
 from repertory.kernels.compile import compiled_as
 
+Vector = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 Arrays = TypeVar("Arrays")
 _types: Any = types
 Shapes = tuple[tuple[int, ...], ...]

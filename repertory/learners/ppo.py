@@ -11,37 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import UsageError
+from repertory.kernels import network
 from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import kernel
 from repertory.kernels.layout import layout, shared_scratch
-from repertory.kernels.network import (
-    Matrix,
-    NetworkShape,
-    activations,
-    backward,
-    count_activations,
-    count_weights,
-    forward,
-    glorot_uniform,
-    network_shape,
-    new_activations,
-)
+from repertory.kernels.network import NetworkShape
 from repertory.kernels.reward_range import UNSEEN, largest_return
 from repertory.kernels.streams import below
+from repertory.kernels.views import Matrix
+from repertory.learners import proximal
 from repertory.learners.compiled_policy import CompiledPolicy, Network
 from repertory.learners.encoding import action_count, observation_size
 from repertory.learners.health import Health, Minibatch, actor_critic_health, norm
 from repertory.learners.protocol import LearnerKernels
-from repertory.learners.proximal import (
-    Arrays,
-    differentiate_loss,
-    estimate_advantages,
-    gather_batch,
-    make_observe,
-    note_outputs,
-    policy_fields,
-    scratch_fields,
-)
+from repertory.learners.proximal import Arrays
 from repertory.settings import Settings, setting
 
 # ------------------------------------------------------------------------------------------------ settings
@@ -121,13 +104,13 @@ class PPO(Settings):
 
 
 def policy_layout(shape: NetworkShape, n_steps: int) -> np.dtype[Any]:
-    fields = policy_fields(count_weights(shape), n_steps)
+    fields = proximal.policy_fields(network.count_weights(shape), n_steps)
     return layout([*fields, ("observations", np.float32, (n_steps + 1, shape.inputs))])
 
 
 def scratch_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
-    fields = scratch_fields(count_weights(shape), batch_size)
-    return layout([*fields, ("room", np.float32, (count_activations(shape, batch_size),))])
+    fields = proximal.scratch_fields(network.count_weights(shape), batch_size)
+    return layout([*fields, ("room", np.float32, (network.count_activations(shape, batch_size),))])
 
 
 # ------------------------------------------------------------------------------------------------- kernels
@@ -144,14 +127,14 @@ def begin_episode(ppo: Arrays) -> None:
 def act(ppo: Arrays, observation: NDArray[np.float32]) -> int:
     """An action drawn from the policy."""
     policy = ppo.policy[0]
-    shape = network_shape(policy.shape)
+    shape = network.shape_of(policy.shape)
     actions = shape.outputs - 1
     if policy.episode < policy.random_first_steps:
         return below(policy.stream, actions)
-    batch = activations(ppo.scratch[0].room, shape, policy.batch_size)
+    batch = network.activations(ppo.scratch[0].room, shape, policy.batch_size)
     for k in range(shape.inputs):
         batch.inputs[0, k] = observation[k]
-    forward(policy.weights, shape, batch, 1)
+    network.forward(policy.weights, shape, batch, 1)
     softmax_in_place(batch.outputs, 0, actions)
     return sample(batch.outputs, 0, actions, policy.stream)
 
@@ -160,32 +143,32 @@ def act(ppo: Arrays, observation: NDArray[np.float32]) -> int:
 def evaluate(ppo: Arrays, ended: bool) -> None:
     """Before the epochs: values, old probabilities, advantages and value targets of the collected steps."""
     policy = ppo.policy[0]
-    shape, steps = network_shape(policy.shape), policy.collected
-    batch = activations(ppo.scratch[0].room, shape, policy.batch_size)
+    shape, steps = network.shape_of(policy.shape), policy.collected
+    batch = network.activations(ppo.scratch[0].room, shape, policy.batch_size)
     for first in range(0, steps + 1, policy.batch_size):
         rows = min(policy.batch_size, steps + 1 - first)
         for i in range(rows):
             for k in range(shape.inputs):
                 batch.inputs[i, k] = policy.observations[first + i, k]
-        forward(policy.weights, shape, batch, rows)
-        note_outputs(ppo, batch.outputs, first, rows)
-    estimate_advantages(ppo, ended)
+        network.forward(policy.weights, shape, batch, rows)
+        proximal.note_outputs(ppo, batch.outputs, first, rows)
+    proximal.estimate_advantages(ppo, ended)
 
 
 @kernel
 def compute_gradient(ppo: Arrays, first: int, rows: int) -> None:
     """Gradient of the loss on the steps `order[first : first + rows]`: Equation "PPO loss function"."""
     policy = ppo.policy[0]
-    shape = network_shape(policy.shape)
-    batch = activations(ppo.scratch[0].room, shape, policy.batch_size)
+    shape = network.shape_of(policy.shape)
+    batch = network.activations(ppo.scratch[0].room, shape, policy.batch_size)
     for i in range(rows):
         t = policy.order[first + i]
         for k in range(shape.inputs):
             batch.inputs[i, k] = policy.observations[t, k]
-    gather_batch(ppo, first, rows)
-    forward(policy.weights, shape, batch, rows)
-    differentiate_loss(ppo, batch.outputs, rows, batch.gradient_outputs)
-    backward(policy.weights, shape, batch, rows, ppo.scratch[0].gradient)
+    proximal.gather_batch(ppo, first, rows)
+    network.forward(policy.weights, shape, batch, rows)
+    proximal.differentiate_loss(ppo, batch.outputs, rows, batch.gradient_outputs)
+    network.backward(policy.weights, shape, batch, rows, ppo.scratch[0].gradient)
 
 
 @kernel
@@ -203,7 +186,7 @@ def move_on(ppo: Arrays, steps: int) -> None:
     """Nothing of what came before is looked back on."""
 
 
-observe = make_observe(note_observations, move_on, evaluate, compute_gradient)
+observe = proximal.make_observe(note_observations, move_on, evaluate, compute_gradient)
 
 
 # ---------------------------------------------------------------------------------------------------- face
@@ -227,9 +210,9 @@ class PPOLearner(CompiledPolicy):
         name = type(settings).__name__
         inputs, actions = observation_size(name, observation_space), action_count(name, action_space)
         self.settings = settings
-        network = self._new_network(inputs, actions, np.random.default_rng(seed))
-        self.shape = network.shape
-        policy = network.new_policy(settings, seed)
+        new = self._new_network(inputs, actions, np.random.default_rng(seed))
+        self.shape = new.shape
+        policy = new.new_policy(settings, seed)
         policy["max_norm"] = settings.max_grad_norm or 0.0
         policy["value_clip"] = settings.clip_range_vf or 0.0
         policy["largest_kl"] = 1.5 * (settings.target_kl or 0.0)
@@ -238,11 +221,11 @@ class PPOLearner(CompiledPolicy):
         policy["shuffles"] = settings.minibatches == "shuffled"
         policy["discounts_delta"] = settings.delta == "discounted"
         policy["learns_returns"] = settings.value_target == "return"
-        super().__init__(Arrays(policy, shared_scratch(network.scratch_layout)), inputs, actions, observation_space)
+        super().__init__(Arrays(policy, shared_scratch(new.scratch_layout)), inputs, actions, observation_space)
 
     def _new_network(self, inputs: int, actions: int, rng: np.random.Generator) -> Network:
         shape = NetworkShape(inputs, *self.settings.net_arch, actions + 1)
-        weights = glorot_uniform(shape, rng, heads=(actions, 1))
+        weights = network.glorot_uniform(shape, rng, heads=(actions, 1))
         scratch = scratch_layout(shape, self.settings.batch_size)
         return Network(shape, weights, policy_layout(shape, self.settings.n_steps), scratch)
 
@@ -252,9 +235,9 @@ class PPOLearner(CompiledPolicy):
 
     def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of the actions and, last, the value, for each row of observations."""
-        batch = new_activations(self.shape, len(observations))
+        batch = network.new_activations(self.shape, len(observations))
         batch.inputs[:] = self.checked_rows(observations)
-        forward(self.policy["weights"], self.shape, batch, len(observations))
+        network.forward(self.policy["weights"], self.shape, batch, len(observations))
         return batch.outputs
 
     def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -294,5 +277,5 @@ class PPOLearner(CompiledPolicy):
     def _differentiate(self, arrays: Arrays, first: int, rows: int) -> tuple[Matrix, tuple[Matrix, ...]]:
         """Compute a minibatch's gradient; what the network came to, and copies of its layers."""
         compute_gradient(arrays, first, rows)
-        batch = activations(self.scratch["room"], self.shape, self.settings.batch_size)
+        batch = network.activations(self.scratch["room"], self.shape, self.settings.batch_size)
         return batch.outputs[:rows], (batch.hidden_1[:rows].copy(), batch.hidden_2[:rows].copy())

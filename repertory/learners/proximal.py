@@ -20,10 +20,10 @@ from repertory.kernels.actor_critic import (
 from repertory.kernels.advantage import discounted_returns, generalised_advantages
 from repertory.kernels.compile import kernel
 from repertory.kernels.layout import Field
-from repertory.kernels.network import Matrix
 from repertory.kernels.optimisers import adam, clip_norm
 from repertory.kernels.reward_range import REWARD_RANGE, note_reward
 from repertory.kernels.streams import below
+from repertory.kernels.views import Matrix
 
 
 class Arrays(NamedTuple):

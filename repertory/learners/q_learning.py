@@ -8,22 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.kernels import replay_cursor
 from repertory.kernels.compile import kernel
 from repertory.kernels.layout import Field
-from repertory.kernels.network import Matrix
 from repertory.kernels.optimisers import adadelta, adam, clip_values, move_towards
 from repertory.kernels.q_loss import clip_all, huber_loss, squared_loss
 from repertory.kernels.replay import draw_batch, held, store
-from repertory.kernels.replay_slots import (
-    CURSOR_SIZE,
-    CUT_OFF,
-    TERMINATED,
-    WENT_ON,
-    Replay,
-    action_at,
-    ending_at,
-)
+from repertory.kernels.replay_slots import CUT_OFF, TERMINATED, WENT_ON, Replay, action_at, ending_at
 from repertory.kernels.reward_range import REWARD_RANGE, note_reward, return_limits, return_unit
+from repertory.kernels.views import Matrix
 
 
 class Arrays(NamedTuple):
@@ -52,7 +45,7 @@ def policy_fields(weights: int) -> list[Field]:
     return [
         *((name, np.float32, (weights,)) for name in vectors),
         ("stream", np.uint64, (4,)),
-        ("cursor", np.int64, (CURSOR_SIZE,)),
+        ("cursor", np.int64, (replay_cursor.SIZE,)),
         ("shape", np.int64, (4,)),
         *((name, np.int64, ()) for name in (*counts, *whole)),
         *((name, np.float32, ()) for name in (*real, *adam, "tau", "target_limit", "huber_delta")),

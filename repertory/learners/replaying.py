@@ -10,18 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.domains.two_valued import TwoValued
+from repertory.kernels import replay_cursor as at
 from repertory.kernels.handle import pack
 from repertory.kernels.replay import MemoryPlan, new_cursor, new_replay
 from repertory.kernels.replay_check import check_memory
-from repertory.kernels.replay_slots import (
-    EPISODES,
-    EXPERIENCES,
-    FIFO,
-    FINISHED_EPISODES,
-    FIXED_IN_CURSOR,
-    MATCHING,
-    Replay,
-)
+from repertory.kernels.replay_slots import EPISODES, EXPERIENCES, FIFO, FINISHED_EPISODES, MATCHING, Replay
 from repertory.learners.compiled_policy import CompiledPolicy, restore
 
 
@@ -102,7 +95,7 @@ class ReplayingPolicy(CompiledPolicy):
         for name in [name for name in fields if name.startswith("task ") and name.endswith(".cursor")]:
             memory = self._new_memory()
             prefix = name.removesuffix("cursor")
-            if not np.array_equal(fields[name][FIXED_IN_CURSOR], memory.cursor[FIXED_IN_CURSOR]):
+            if not np.array_equal(fields[name][at.FIXED], memory.cursor[at.FIXED]):
                 raise ValueError("the state has a replay memory of another size or kind than this learner")
             restore(memory.cursor, fields.pop(name), name)
             for part, array in memory.replay._asdict().items():
