@@ -46,13 +46,7 @@ def squared_loss(
 
 @kernel
 def huber_loss(
-    q: Matrix,
-    taken: NDArray[np.int64],
-    targets: Vector,
-    rows: int,
-    delta: np.float32,
-    gradient: Matrix,
-    total: float,
+    q: Matrix, taken: NDArray[np.int64], targets: Vector, rows: int, delta: np.float32, gradient: Matrix, total: float
 ) -> float:
     """The same for Huber's loss as in PyTorch: e^2 / 2 up to |e| = delta, and delta (|e| - delta / 2) from there."""
     actions = q.shape[1]

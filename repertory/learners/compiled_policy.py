@@ -95,8 +95,12 @@ class CompiledPolicy:
             bool(truncated),
         )
 
+    def encoded(self, observation: Any) -> NDArray[np.float32]:
+        """An observation as the kernels take it; of one that is a vector, several in a row as well."""
+        return np.ascontiguousarray(self._encode(observation) if self._encode else observation, np.float32)
+
     def _checked(self, observation: Any) -> NDArray[np.float32]:
-        vector = np.ascontiguousarray(self._encode(observation) if self._encode else observation, np.float32)
+        vector = self.encoded(observation)
         if vector.shape != (self.inputs,):
             raise ValueError(f"an observation has shape {vector.shape}; this policy was built for ({self.inputs},)")
         return vector
@@ -164,6 +168,11 @@ def restore(target: NDArray[Any], source: NDArray[Any], name: str) -> None:
     if target.shape != source.shape or target.dtype != source.dtype:
         raise ValueError(f"{name} is {source.dtype}{source.shape}, needed: {target.dtype}{target.shape}")
     target[...] = source
+
+
+def as_input(policy: Any, observation: Any) -> NDArray[Any]:
+    """An observation as a policy's `action_probabilities` takes rows of them: encoded, if it is compiled."""
+    return policy.encoded(observation) if isinstance(policy, CompiledPolicy) else np.asarray(observation)
 
 
 def memory_of(learner: Any) -> int:

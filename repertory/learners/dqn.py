@@ -22,7 +22,7 @@ from repertory.kernels.streams import below, new_stream, uniform
 from repertory.kernels.views import Matrix
 from repertory.learners.compiled_policy import Network
 from repertory.learners.encoding import action_count, observation_size, value_range
-from repertory.learners.health import SAMPLE_SIZE, Health, Minibatch, norm, q_health
+from repertory.learners.health import OF_Q_LEARNING, SAMPLE_SIZE, Health, Minibatch, measure
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
 from repertory.learners.replaying import ReplayingPolicy
@@ -258,8 +258,7 @@ class DQNLearner(ReplayingPolicy):
 
     def health(self) -> Health:
         """On experiences drawn as for an update."""
-        bound = largest_return(self.policy, self.settings.gamma) if self.policy["life"] > 0 else np.nan
-        return q_health(self._sample(), {"q_bound": bound, "weight_norm": norm(self.policy["weights"])})
+        return measure(OF_Q_LEARNING, self.policy, self.settings.gamma, self._sample())
 
     def _sample(self) -> list[Minibatch]:
         """Minibatches replayed by a copy of the policy."""

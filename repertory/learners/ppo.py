@@ -16,13 +16,13 @@ from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import kernel
 from repertory.kernels.layout import layout, shared_scratch
 from repertory.kernels.network import NetworkShape
-from repertory.kernels.reward_range import UNSEEN, largest_return
+from repertory.kernels.reward_range import UNSEEN
 from repertory.kernels.streams import below
 from repertory.kernels.views import Matrix
 from repertory.learners import proximal
 from repertory.learners.compiled_policy import CompiledPolicy, Network
 from repertory.learners.encoding import action_count, observation_size
-from repertory.learners.health import Health, Minibatch, actor_critic_health, norm
+from repertory.learners.health import OF_ACTOR_CRITIC, Health, Minibatch, measure
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.proximal import Arrays
 from repertory.settings import Settings, setting
@@ -247,8 +247,7 @@ class PPOLearner(CompiledPolicy):
 
     def health(self) -> Health:
         """On the steps collected since the last update or, right after one, on its own."""
-        bound = largest_return(self.policy, self.settings.gamma) if self.policy["life"] > 0 else np.nan
-        return actor_critic_health(self._sample(), {"value_bound": bound, "weight_norm": norm(self.policy["weights"])})
+        return measure(OF_ACTOR_CRITIC, self.policy, self.settings.gamma, self._sample())
 
     def _sample(self) -> list[Minibatch]:
         """Those steps as a copy of the policy would learn from them first."""

@@ -198,12 +198,7 @@ def embed_up_to(prpo: Arrays, last: int) -> None:
     if count > 0:
         inputs, gates = rows_view(policy.observations, first, count), rows_view(policy.embedding, first, count)
         recurrent.embed(
-            policy.weights,
-            recurrent.shape_of(policy.shape),
-            inputs,
-            prpo.scratch[0].embedding_dense,
-            gates,
-            count,
+            policy.weights, recurrent.shape_of(policy.shape), inputs, prpo.scratch[0].embedding_dense, gates, count
         )
         policy.embedded = last + 1
 

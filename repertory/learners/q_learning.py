@@ -70,8 +70,7 @@ def note_nothing(dqn: Any, observation: NDArray[np.float32]) -> None:
 
 
 def make_observe(
-    compute_gradient: Callable[[Any], None],
-    note_observation: Callable[[Any, NDArray[np.float32]], None] = note_nothing,
+    compute_gradient: Callable[[Any], None], note_observation: Callable[[Any, NDArray[np.float32]], None] = note_nothing
 ) -> Callable[..., None]:
     """The step shared by DQN and its recurrent kin, around what tells them apart: the gradient, and what is kept of an
     observation to look back on."""

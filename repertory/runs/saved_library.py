@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from repertory import catalogue
 from repertory.core.tally import favourites
 from repertory.errors import UsageError
-from repertory.learners.compiled_policy import CompiledPolicy
+from repertory.learners.compiled_policy import CompiledPolicy, as_input
 from repertory.learners.dqn import DQN
-from repertory.learners.encoding import encoder
 from repertory.runs.checkpoint import Checkpoint, DamagedCheckpoint, read_checkpoint, write_file
 from repertory.runs.formats import checked_settings
 from repertory.runs.reading import OtherFormat, Unreadable
@@ -59,10 +58,7 @@ class Policy:
         if not hasattr(self.learner, "action_probabilities"):
             kind = type(self.learner).__name__
             raise UsageError(f"a {kind} has no action_probabilities to choose by; ask `policy.learner` itself")
-        encode = encoder(self.observation_space) if isinstance(self.learner, CompiledPolicy) else None
-        row = np.asarray(observation) if encode is None else np.asarray(encode(observation))
-        if isinstance(self.learner, CompiledPolicy):
-            row = row.astype(np.float32)
+        row = as_input(self.learner, observation)
         probabilities: NDArray[np.float64] = np.asarray(self.learner.action_probabilities(row[None]))[0]
         return probabilities
 

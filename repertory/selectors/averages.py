@@ -49,9 +49,7 @@ class UCB1Tuned(Settings):
         choices=("per pair", "policy mean"),
     )
     sample: str = setting(
-        "return",
-        "What the variance is of: episode returns, or the averages after each.",
-        choices=("return", "average"),
+        "return", "What the variance is of: episode returns, or the averages after each.", choices=("return", "average")
     )
     initial_value: float | None = setting(
         None, "Of a pair before its first use: its average, or its bound with 'policy mean'; none: it comes first."
@@ -97,12 +95,7 @@ class LifetimeAverages:
         return float(self.values[task, policy])
 
     def arrays(self) -> State:
-        return {
-            "values": self.values,
-            "rewards": self._rewards,
-            "steps": self._steps,
-            "episodes": self._episodes,
-        }
+        return {"values": self.values, "rewards": self._rewards, "steps": self._steps, "episodes": self._episodes}
 
 
 class EpsilonGreedySelector(ArraySelector):
