@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from repertory.kernels import replay_cursor as at
 from repertory.kernels.compile import inlined, kernel
+from repertory.kernels.replay_cursor import Cursor
 from repertory.kernels.replay_passes import LONGEST_EPISODE, begin_pass_or_episode, finish_episode, room_in_pass
 from repertory.kernels.replay_pool import draw_from_pool, enter_pool, release, room_in_pool
 from repertory.kernels.replay_ring import begin_in_ring, close_dangling, draw_from_ring, room_in_ring
@@ -59,7 +60,7 @@ class MemoryPlan(NamedTuple):
     """With sampling by episodes, first steps of each that are not drawn."""
 
 
-def new_cursor(plan: MemoryPlan) -> NDArray[np.int64]:
+def new_cursor(plan: MemoryPlan) -> Cursor:
     capacity, kind = plan.capacity, plan.kind
     cursor = np.zeros(at.SIZE, np.int64)
     bits = plan.observation_size if plan.is_two_valued else 0
@@ -103,7 +104,7 @@ def new_replay(plan: MemoryPlan) -> Replay:
 
 
 @kernel
-def begin(replay: Replay, cursor: NDArray[np.int64]) -> None:
+def begin(replay: Replay, cursor: Cursor) -> None:
     """A new episode begins."""
     if cursor[at.KIND] == FINISHED_EPISODES:
         begin_pass_or_episode(replay, cursor)
@@ -120,7 +121,7 @@ def begin(replay: Replay, cursor: NDArray[np.int64]) -> None:
 @kernel
 def store(
     replay: Replay,
-    cursor: NDArray[np.int64],
+    cursor: Cursor,
     stream: Stream,
     observation_t: NDArray[np.float32],
     action_t: int,
@@ -156,12 +157,12 @@ def store(
 
 
 @inlined
-def held(cursor: NDArray[np.int64]) -> int:
+def held(cursor: Cursor) -> int:
     """How many experiences can be drawn."""
     return cursor[at.HELD]
 
 
-def cursor_between_steps(replay: Replay, cursor: NDArray[np.int64]) -> NDArray[np.int64]:
+def cursor_between_steps(replay: Replay, cursor: Cursor) -> Cursor:
     """A copy to draw with at any time: an episode that has begun, but has no step yet, is not to be drawn."""
     cursor = cursor.copy()
     if cursor[at.KIND] == FIFO and cursor[at.SAMPLING] == EPISODES and cursor[at.EPISODE_COUNT] > 0:
@@ -172,7 +173,7 @@ def cursor_between_steps(replay: Replay, cursor: NDArray[np.int64]) -> NDArray[n
 
 
 @kernel
-def draw_batch(replay: Replay, cursor: NDArray[np.int64], stream: Stream, drawn: NDArray[np.int64]) -> None:
+def draw_batch(replay: Replay, cursor: Cursor, stream: Stream, drawn: NDArray[np.int64]) -> None:
     """The slots of as many experiences as `drawn` has room for."""
     if cursor[at.KIND] == FIFO and cursor[at.SAMPLING] == EXPERIENCES:
         # A loop this small lets the processor look for the next slot while it waits for the last one's cache line.
@@ -184,7 +185,7 @@ def draw_batch(replay: Replay, cursor: NDArray[np.int64], stream: Stream, drawn:
 
 
 @kernel
-def draw(replay: Replay, cursor: NDArray[np.int64], stream: Stream) -> int:
+def draw(replay: Replay, cursor: Cursor, stream: Stream) -> int:
     """The slot of an experience."""
     if cursor[at.SAMPLING] == EPISODES:
         entry = below(stream, cursor[at.EPISODE_COUNT])
@@ -199,7 +200,7 @@ def draw(replay: Replay, cursor: NDArray[np.int64], stream: Stream) -> int:
 
 
 @kernel
-def steps_before(replay: Replay, cursor: NDArray[np.int64], slot: int, at_most: int) -> int:
+def steps_before(replay: Replay, cursor: Cursor, slot: int, at_most: int) -> int:
     """How many steps of the same episode stand right before a slot, up to `at_most`; not under matching."""
     size = replay.slots.size
     edge = (cursor[at.HEAD] - cursor[at.USED]) % size

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels import replay_cursor as at
+from repertory.kernels.replay_cursor import Cursor
 from repertory.kernels.replay_passes import LONGEST_EPISODE
 from repertory.kernels.replay_slots import EPISODES, FIFO, FINISHED_EPISODES, NO_STEP, Replay, endings
 
 
-def check_memory(replay: Replay, cursor: NDArray[np.int64]) -> None:
+def check_memory(replay: Replay, cursor: Cursor) -> None:
     """Fail with a ValueError if a kernel could leave the arrays, or never come back."""
     slots, capacity = replay.slots.size, int(cursor[at.CAPACITY])
     bounds = {
@@ -39,7 +40,7 @@ def check_memory(replay: Replay, cursor: NDArray[np.int64]) -> None:
         raise ValueError("the state has a replay memory whose numbers do not fit together")
 
 
-def _check_ring(replay: Replay, cursor: NDArray[np.int64]) -> bool:
+def _check_ring(replay: Replay, cursor: Cursor) -> bool:
     """As many steps are in use as are held and, with episodes, as their lengths add up to."""
     in_use = (cursor[at.HEAD] - 1 - np.arange(cursor[at.USED])) % replay.slots.size
     held = int((endings(replay)[in_use] != NO_STEP).sum())
@@ -52,7 +53,7 @@ def _check_ring(replay: Replay, cursor: NDArray[np.int64]) -> bool:
     return held == cursor[at.HELD]
 
 
-def _check_passes(replay: Replay, cursor: NDArray[np.int64]) -> bool:
+def _check_passes(replay: Replay, cursor: Cursor) -> bool:
     """Episodes lie inside the slots and add up to what is held; there is room for the longest to come."""
     starts, lengths = _episodes(replay, cursor, 0)
     inside = (starts >= 0) & (lengths >= 1) & (starts + lengths < replay.slots.size)
@@ -62,13 +63,13 @@ def _check_passes(replay: Replay, cursor: NDArray[np.int64]) -> bool:
     return bool(inside.all()) and adds_up and has_room
 
 
-def _episodes(replay: Replay, cursor: NDArray[np.int64], first: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _episodes(replay: Replay, cursor: Cursor, first: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     table = int(cursor[at.CAPACITY]) + 1
     entries = (first + np.arange(cursor[at.EPISODE_COUNT])) % table
     return replay.places[entries].astype(np.int64), replay.places[table + entries].astype(np.int64)
 
 
-def _check_pool(replay: Replay, cursor: NDArray[np.int64]) -> bool:
+def _check_pool(replay: Replay, cursor: Cursor) -> bool:
     """Every slot is used as often as it says, and those without a use are the free ones, each once."""
     slots, capacity, protected = replay.slots.size, int(cursor[at.CAPACITY]), int(cursor[at.PROTECTED])
     after, uses, free = (replay.places[part * slots : (part + 1) * slots] for part in range(3))

@@ -1,5 +1,12 @@
 """The cursor of a replay memory: what its numbers are, `cursor[at.HEAD]` and so on."""
 
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cursor = NDArray[np.int64]
+
 # The first four belong to all kinds.
 (CAPACITY, KIND, SAMPLING, HELD) = range(4)
 # A ring: next slot to write, slots in use; with episodes, the table's first entry and how many there are.

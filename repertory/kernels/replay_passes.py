@@ -6,11 +6,9 @@ over goes when the next begins.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from repertory.kernels import replay_cursor as at
 from repertory.kernels.compile import inlined, kernel
+from repertory.kernels.replay_cursor import Cursor
 from repertory.kernels.replay_slots import NO_STEP, Replay, set_ending
 
 LONGEST_EPISODE = 4096
@@ -18,7 +16,7 @@ LONGEST_EPISODE = 4096
 
 
 @kernel
-def begin_pass_or_episode(replay: Replay, cursor: NDArray[np.int64]) -> None:
+def begin_pass_or_episode(replay: Replay, cursor: Cursor) -> None:
     """Where to write the episode; in the other half, over what the pass before last left, if this pass is full."""
     half = replay.slots.size // 2
     room = half - cursor[at.HEAD] % half
@@ -35,14 +33,14 @@ def begin_pass_or_episode(replay: Replay, cursor: NDArray[np.int64]) -> None:
 
 
 @inlined
-def room_in_pass(cursor: NDArray[np.int64]) -> tuple[int, int]:
+def room_in_pass(cursor: Cursor) -> tuple[int, int]:
     here = cursor[at.START] + cursor[at.LENGTH]
     cursor[at.LENGTH] += 1
     return here, here + 1
 
 
 @kernel
-def finish_episode(replay: Replay, cursor: NDArray[np.int64], keeps_last: bool) -> None:
+def finish_episode(replay: Replay, cursor: Cursor, keeps_last: bool) -> None:
     """Only now can the episode be drawn, in the place of an older one."""
     table, place, length = cursor[at.CAPACITY] + 1, cursor[at.PLACE], cursor[at.LENGTH]
     if keeps_last:

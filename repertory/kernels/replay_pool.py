@@ -5,17 +5,15 @@ Every experience draws a random key; the highest stay, in a heap with the lowest
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from repertory.kernels import replay_cursor as at
 from repertory.kernels.compile import kernel
+from repertory.kernels.replay_cursor import Cursor
 from repertory.kernels.replay_slots import NO_STEP, TERMINATED, WENT_ON, Replay, set_ending
 from repertory.kernels.streams import Stream, below, uniform
 
 
 @kernel
-def room_in_pool(replay: Replay, cursor: NDArray[np.int64], ending: int) -> tuple[int, int]:
+def room_in_pool(replay: Replay, cursor: Cursor, ending: int) -> tuple[int, int]:
     """The running episode's slot, or a new one, and a slot for what follows; a true end is followed by nothing."""
     here = cursor[at.OPEN] if cursor[at.OPEN] >= 0 else _take_slot(replay, cursor)
     there = here if ending == TERMINATED else _take_slot(replay, cursor)
@@ -24,7 +22,7 @@ def room_in_pool(replay: Replay, cursor: NDArray[np.int64], ending: int) -> tupl
 
 
 @kernel
-def _take_slot(replay: Replay, cursor: NDArray[np.int64]) -> int:
+def _take_slot(replay: Replay, cursor: Cursor) -> int:
     cursor[at.FREE_COUNT] -= 1
     slots = replay.slots.size
     slot = replay.places[2 * slots + cursor[at.FREE_COUNT]]
@@ -33,7 +31,7 @@ def _take_slot(replay: Replay, cursor: NDArray[np.int64]) -> int:
 
 
 @kernel
-def release(replay: Replay, cursor: NDArray[np.int64], slot: int) -> None:
+def release(replay: Replay, cursor: Cursor, slot: int) -> None:
     """One use of a slot is over; without any, it is free."""
     slots = replay.slots.size
     replay.places[slots + slot] -= 1
@@ -43,7 +41,7 @@ def release(replay: Replay, cursor: NDArray[np.int64], slot: int) -> None:
 
 
 @kernel
-def enter_pool(replay: Replay, cursor: NDArray[np.int64], stream: Stream, here: int, there: int, ending: int) -> None:
+def enter_pool(replay: Replay, cursor: Cursor, stream: Stream, here: int, there: int, ending: int) -> None:
     """Take the experience in: among the newest if some are protected, and from there to the keys."""
     slots = replay.slots.size
     replay.places[here] = there
@@ -78,7 +76,7 @@ def enter_pool(replay: Replay, cursor: NDArray[np.int64], stream: Stream, here: 
 
 
 @kernel
-def _push(replay: Replay, cursor: NDArray[np.int64], key: float, slot: int) -> None:
+def _push(replay: Replay, cursor: Cursor, key: float, slot: int) -> None:
     """Into the heap, whose lowest key is at place 0."""
     heap = replay.places[3 * replay.slots.size :]
     place = cursor[at.HEAP_COUNT]
@@ -92,7 +90,7 @@ def _push(replay: Replay, cursor: NDArray[np.int64], key: float, slot: int) -> N
 
 
 @kernel
-def _forget_lowest(replay: Replay, cursor: NDArray[np.int64]) -> None:
+def _forget_lowest(replay: Replay, cursor: Cursor) -> None:
     heap = replay.places[3 * replay.slots.size :]
     forgotten = heap[0]
     cursor[at.HEAP_COUNT] -= 1
@@ -118,7 +116,7 @@ def _forget_lowest(replay: Replay, cursor: NDArray[np.int64]) -> None:
 
 
 @kernel
-def draw_from_pool(replay: Replay, cursor: NDArray[np.int64], stream: Stream) -> int:
+def draw_from_pool(replay: Replay, cursor: Cursor, stream: Stream) -> int:
     heap = 3 * replay.slots.size
     place = below(stream, cursor[at.HELD])
     if place < cursor[at.HEAP_COUNT]:

@@ -5,11 +5,9 @@ What followed a step is in the next slot; with sampling by episodes, a table say
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from repertory.kernels import replay_cursor as at
 from repertory.kernels.compile import inlined, kernel
+from repertory.kernels.replay_cursor import Cursor
 from repertory.kernels.replay_slots import (
     CUT_OFF,
     EPISODES,
@@ -24,7 +22,7 @@ from repertory.kernels.streams import Stream, below
 
 
 @kernel
-def close_dangling(replay: Replay, cursor: NDArray[np.int64]) -> None:
+def close_dangling(replay: Replay, cursor: Cursor) -> None:
     """If the last episode was left without an end, keep what followed its last step from being written over."""
     last = (cursor[at.HEAD] - 1) % replay.slots.size
     if cursor[at.USED] > 0 and ending_at(replay, last) == WENT_ON:
@@ -37,7 +35,7 @@ def close_dangling(replay: Replay, cursor: NDArray[np.int64]) -> None:
 
 
 @kernel
-def begin_in_ring(replay: Replay, cursor: NDArray[np.int64]) -> None:
+def begin_in_ring(replay: Replay, cursor: Cursor) -> None:
     """A new entry in the table of episodes, unless the last one is still empty."""
     table = cursor[at.CAPACITY] + 1
     last = (cursor[at.FIRST_EPISODE] + cursor[at.EPISODE_COUNT] - 1) % table
@@ -50,7 +48,7 @@ def begin_in_ring(replay: Replay, cursor: NDArray[np.int64]) -> None:
 
 
 @inlined
-def room_in_ring(replay: Replay, cursor: NDArray[np.int64], ending: int) -> tuple[int, int]:
+def room_in_ring(replay: Replay, cursor: Cursor, ending: int) -> tuple[int, int]:
     while cursor[at.HELD] >= cursor[at.CAPACITY] or cursor[at.USED] > replay.slots.size - 3:
         _forget_oldest(replay, cursor)
     here = cursor[at.HEAD]
@@ -68,7 +66,7 @@ def room_in_ring(replay: Replay, cursor: NDArray[np.int64], ending: int) -> tupl
 
 
 @kernel
-def _forget_oldest(replay: Replay, cursor: NDArray[np.int64]) -> None:
+def _forget_oldest(replay: Replay, cursor: Cursor) -> None:
     oldest = (cursor[at.HEAD] - cursor[at.USED]) % replay.slots.size
     cursor[at.USED] -= 1
     if ending_at(replay, oldest) == NO_STEP:
@@ -84,7 +82,7 @@ def _forget_oldest(replay: Replay, cursor: NDArray[np.int64]) -> None:
 
 
 @inlined
-def draw_from_ring(replay: Replay, cursor: NDArray[np.int64], stream: Stream) -> int:
+def draw_from_ring(replay: Replay, cursor: Cursor, stream: Stream) -> int:
     oldest = cursor[at.HEAD] - cursor[at.USED]
     while True:
         slot = oldest + below(stream, cursor[at.USED])

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from repertory.kernels import replay_cursor as at
 from repertory.kernels.compile import inlined
+from repertory.kernels.replay_cursor import Cursor
+from repertory.kernels.views import Matrix
 
 FIFO, FINISHED_EPISODES, MATCHING = 0, 1, 2
 EXPERIENCES, EPISODES = 0, 1
@@ -73,7 +75,7 @@ def set_step(replay: Replay, slot: int, action: int, reward: float, ending: int)
 
 
 @inlined
-def slot_after(replay: Replay, cursor: NDArray[np.int64], slot: int) -> int:
+def slot_after(replay: Replay, cursor: Cursor, slot: int) -> int:
     """Where the observation that followed is."""
     if cursor[at.KIND] == MATCHING:
         return replay.places[slot]
@@ -83,13 +85,7 @@ def slot_after(replay: Replay, cursor: NDArray[np.int64], slot: int) -> int:
 
 @inlined
 def read_observation(
-    replay: Replay,
-    cursor: NDArray[np.int64],
-    slot: int,
-    low: np.float32,
-    high: np.float32,
-    rows: NDArray[np.float32],
-    row: int,
+    replay: Replay, cursor: Cursor, slot: int, low: np.float32, high: np.float32, rows: Matrix, row: int
 ) -> None:
     """Write a slot's observation into a row of a matrix; bits stand for `low` and `high`."""
     stored = replay.slots[slot].observation
@@ -103,7 +99,7 @@ def read_observation(
 
 
 @inlined
-def write_observation(replay: Replay, cursor: NDArray[np.int64], slot: int, observation: NDArray[np.float32]) -> None:
+def write_observation(replay: Replay, cursor: Cursor, slot: int, observation: NDArray[np.float32]) -> None:
     """The observation of a slot; of elements that take two values, whether they are above 0."""
     stored, bits = replay.slots[slot].observation, cursor[at.BITS]
     if bits > 0:

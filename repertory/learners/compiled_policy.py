@@ -71,17 +71,11 @@ class CompiledPolicy:
     def begin_episode(self) -> None:
         self.kernels.begin_episode(self.arrays)
 
-    def act(self, observation: NDArray[np.float32]) -> int:
+    def act(self, observation: Any) -> int:
         return self.kernels.act(self.arrays, self._checked(observation))
 
     def observe(
-        self,
-        observation: NDArray[np.float32],
-        action: int,
-        reward: float,
-        next_observation: NDArray[np.float32],
-        terminated: bool,
-        truncated: bool,
+        self, observation: Any, action: int, reward: float, next_observation: Any, terminated: bool, truncated: bool
     ) -> None:
         if not 0 <= action < self.actions:
             raise ValueError(f"action {action!r} is not one of 0 to {self.actions - 1}")

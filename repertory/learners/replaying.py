@@ -22,7 +22,7 @@ class TaskMemory(NamedTuple):
     """The memory of a task that is not being played."""
 
     replay: Replay
-    cursor: NDArray[np.int64]
+    cursor: at.Cursor
 
 
 class ReplayingPolicy(CompiledPolicy):
