@@ -61,7 +61,7 @@ from numba.core import compiler
 import numpy as np
 from repertory.kernels.compile import in_both, kernel
 from repertory.kernels.streams import new_stream, uniform
-from repertory.kernels.views import vector_view
+from repertory.kernels.views import cut, rows_view
 
 @in_both
 def mean(a, b):
@@ -80,11 +80,11 @@ draw_into = drawing(mean)
 
 @kernel
 def draw_some(numbers, stream):
-    for start in range(0, len(numbers), 10):
-        draw_into(vector_view(numbers, start, 10), stream)
+    for row in range(len(numbers)):
+        draw_into(cut(rows_view(numbers, row, 1), ((10,),))[0], stream)
     return numbers.sum()
 
-numbers = np.arange(100.0)
+numbers = np.arange(100.0).reshape(10, 10)
 total = draw_some(numbers, new_stream(7))
 numbers[:] = 1e30
 try:

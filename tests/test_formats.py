@@ -61,7 +61,7 @@ def test_an_unfinished_run_of_an_older_version_goes_on_to_the_same_end(learner: 
     resumed, whole = (pd.read_parquet(folder / "blocks.parquet") for folder in (unfinished, finished))
     assert [name for name in resumed if not name.startswith("health_")] == list(whole)  # since 0.2.0
     pd.testing.assert_frame_equal(resumed[list(whole)], whole, check_exact=True)
-    first, second = RunFolder(unfinished).made_by()
+    first, second = RunFolder(unfinished).run_file().made_by
     assert (first.version, first.commit, first.from_block) == ("0.1.0", None, 0)
     assert (second.version, second.from_block) == (repertory.__version__, 3)
 
@@ -102,7 +102,7 @@ def test_a_sweep_of_an_older_version_goes_on(old: Path) -> None:
     standing = live_sweep(jobs, make_engine("local", 1), Watcher())
     assert [status.state for status in standing.values()] == ["finished", "finished"]
     assert content_of(folder / "AdaptivePPO2P" / "run-00") == done
-    assert len(RunFolder(folder / "UnadaptivePPO1P" / "run-00").made_by()) == 2
+    assert len(RunFolder(folder / "UnadaptivePPO1P" / "run-00").run_file().made_by) == 2
     assert {len(run.blocks) for run in read_results(folder).runs} == {4}
 
 
@@ -274,7 +274,7 @@ def test_in_a_sweep_such_a_run_is_named_and_the_others_are_run(old: Path) -> Non
 
 def test_a_record_says_who_made_it(tmp_path: Path) -> None:
     repertory.live("cartpole27", "random", 1, blocks=1, block_steps=30, out=tmp_path / "run")
-    (maker,) = RunFolder(tmp_path / "run").made_by()
+    (maker,) = RunFolder(tmp_path / "run").run_file().made_by
     assert maker == this_code()
     assert maker.version == repertory.__version__
     assert maker.packages["numpy"] == np.__version__

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -71,35 +73,37 @@ def test_glorot_limits(rng: np.random.Generator) -> None:
     assert not b3.any()
 
 
+class AdaDelta(NamedTuple):
+    """What the optimiser reads of a policy."""
+
+    weights: np.ndarray
+    square_average: np.ndarray
+    step_average: np.ndarray
+    learning_rate: np.float32 = np.float32(0.1)
+    rho: np.float32 = np.float32(0.95)
+    optimizer_eps: np.float32 = np.float32(1e-7)
+    max_grad_value: np.float32 = np.float32(10.0)
+
+
 @needs_torch
 def test_adadelta_equals_torch(rng: np.random.Generator) -> None:
     weights = rng.normal(size=500).astype(np.float32)
     theirs = torch.tensor(weights.copy(), requires_grad=True)
     optimiser = torch.optim.Adadelta([theirs], lr=0.1, rho=0.95, eps=1e-7)
-    square_average, step_average = np.zeros_like(weights), np.zeros_like(weights)
+    policy = AdaDelta(weights, np.zeros_like(weights), np.zeros_like(weights))
     for _ in range(200):
         gradient = rng.normal(size=500).astype(np.float32)
         theirs.grad = torch.tensor(gradient)
         optimiser.step()
-        adadelta(
-            weights,
-            gradient,
-            square_average,
-            step_average,
-            np.float32(0.1),
-            np.float32(0.95),
-            np.float32(1e-7),
-            np.float32(10.0),
-        )
+        adadelta(policy, gradient)
     np.testing.assert_allclose(weights, theirs.detach().numpy(), rtol=1e-4, atol=1e-6)
 
 
 def test_adadelta_clips_each_element_first() -> None:
     def step(gradient: list[float]) -> list[float]:
-        weights, averages = np.zeros(4, np.float32), np.zeros((2, 4), np.float32)
-        rates = [np.float32(number) for number in (0.1, 0.95, 1e-7, 10.0)]
-        adadelta(weights, np.array(gradient, np.float32), averages[0], averages[1], *rates)
-        return weights.tolist()
+        policy = AdaDelta(*np.zeros((3, 4), np.float32))
+        adadelta(policy, np.array(gradient, np.float32))
+        return policy.weights.tolist()
 
     assert step([-30.0, -10.0, 0.5, 11.0]) == step([-10.0, -10.0, 0.5, 10.0])
 

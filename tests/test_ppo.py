@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import gymnasium
 import numpy as np
 import pytest
@@ -184,18 +186,28 @@ def test_gae_with_lambda_1_is_returns_minus_values_and_with_0_the_temporal_diffe
     np.testing.assert_allclose(gae(rewards, values, 0.3, 0.0), difference, rtol=1e-4, atol=1e-5)
 
 
+class Adam(NamedTuple):
+    """What the optimiser reads of a policy."""
+
+    weights: np.ndarray
+    updates: int
+    adam_beta_1: np.float32
+    adam_beta_2: np.float32
+    adam_eps: np.float32
+
+
 @needs_torch
 def test_adam_equals_torch(rng: np.random.Generator) -> None:
     weights = rng.normal(size=500).astype(np.float32)
     theirs = torch.tensor(weights.copy(), requires_grad=True)
     optimiser = torch.optim.Adam([theirs], lr=0.01)
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
-    rates = [np.float32(x) for x in (0.01, 0.9, 0.999, 1e-8)]
+    rate, *betas_and_epsilon = (np.float32(x) for x in (0.01, 0.9, 0.999, 1e-8))
     for step in range(1, 201):
         gradient = rng.normal(size=500).astype(np.float32)
         theirs.grad = torch.tensor(gradient)
         optimiser.step()
-        adam(weights, gradient, mean, square, step, *rates)
+        adam(Adam(weights, step, *betas_and_epsilon), gradient, mean, square, rate)
     np.testing.assert_allclose(weights, theirs.detach().numpy(), rtol=1e-4, atol=1e-5)
 
 

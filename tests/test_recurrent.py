@@ -18,13 +18,13 @@ from repertory.kernels.compile import kernel
 from repertory.kernels.recurrent import (
     BatchOfWindows,
     RecurrentShape,
-    count_recurrent_weights,
+    count_weights,
     count_window,
     count_window_gradient,
     forest_shape,
-    initial_recurrent_weights,
+    initial_weights,
+    matrices,
     plant_forest,
-    recurrent_matrices,
     window,
     window_backward,
     window_forward,
@@ -48,7 +48,7 @@ class TorchTwin(torch.nn.Module if torch else object):
 
     def __init__(self, weights: np.ndarray, shape: RecurrentShape) -> None:
         super().__init__()
-        w1, b1, w, r, b, w3, b3 = (torch.tensor(part.copy()) for part in recurrent_matrices(weights, shape))
+        w1, b1, w, r, b, w3, b3 = (torch.tensor(part.copy()) for part in matrices(weights, shape))
         self.dense = torch.nn.Linear(shape.inputs, shape.dense)
         self.lstm = torch.nn.LSTM(shape.dense, shape.units)
         self.head = torch.nn.Linear(shape.units, shape.outputs)
@@ -71,7 +71,7 @@ class TorchTwin(torch.nn.Module if torch else object):
         return self.head(torch.stack(last))
 
     def gradients(self) -> list[np.ndarray]:
-        """In the order of `recurrent_matrices`."""
+        """In the order of `matrices`."""
         parts = [
             self.dense.weight.grad.T, self.dense.bias.grad, self.lstm.weight_ih_l0.grad.T,
             self.lstm.weight_hh_l0.grad.T, self.lstm.bias_ih_l0.grad, self.head.weight.grad, self.head.bias.grad,
@@ -80,7 +80,7 @@ class TorchTwin(torch.nn.Module if torch else object):
 
 
 def assert_gradients_equal(gradient: np.ndarray, shape: RecurrentShape, twin: TorchTwin) -> None:
-    for ours, theirs in zip(recurrent_matrices(gradient, shape), twin.gradients(), strict=True):
+    for ours, theirs in zip(matrices(gradient, shape), twin.gradients(), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4 * np.abs(theirs).max())
 
 
@@ -92,7 +92,7 @@ def test_lstm_outputs_and_gradients_equal_torch(
 ) -> None:
     """Each of `n` observations stands in several windows or in none; of two, most windows begin alike."""
     steps = 15
-    weights = initial_recurrent_weights(shape, rng) + 0.1 * rng.normal(size=count_recurrent_weights(shape))
+    weights = initial_weights(shape, rng) + 0.1 * rng.normal(size=count_weights(shape))
     weights = weights.astype(np.float32)
     batch = window(np.zeros(count_window(shape, n, rows, steps), np.float32), shape, n, rows, steps)
     room = np.zeros(count_window_gradient(shape, n, rows, steps), np.float32)
@@ -129,7 +129,7 @@ def test_windows_that_begin_alike_share_their_first_steps() -> None:
 
 def test_initial_weights_are_as_in_keras(rng: np.random.Generator) -> None:
     shape = RecurrentShape(11, 80, 80, 5)
-    w1, b1, w, r, b, w3, b3 = recurrent_matrices(initial_recurrent_weights(shape, rng), shape)
+    w1, b1, w, r, b, w3, b3 = matrices(initial_weights(shape, rng), shape)
     np.testing.assert_allclose(r @ r.T, np.eye(80), atol=1e-5)
     assert b.reshape(4, 80).mean(axis=1).tolist() == [0.0, 1.0, 0.0, 0.0]
     for matrix in (w1, w, w3):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from repertory.agents.protocol import AgentSetup, Episode, Situation
 from repertory.errors import UsageError
 from repertory.learners.protocol import State
-from repertory.selectors.protocol import copies, fill
+from repertory.selectors.protocol import Arrays
 from repertory.settings import Settings
 
 HIDDEN = 0
@@ -46,17 +46,14 @@ class SavedInParts:
         share_out(state, self.parts())
 
 
-@dataclass(frozen=True)
-class OwnArrays:
+class OwnArrays(Arrays):
     """The arrays of an agent's own, as one of its parts."""
 
-    arrays: Mapping[str, NDArray[Any]]
+    def __init__(self, own: State) -> None:
+        self._own = own
 
-    def state_dict(self) -> State:
-        return copies(self.arrays)
-
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        fill(self.arrays, state)
+    def arrays(self) -> State:
+        return self._own
 
 
 class LibraryAgent(SavedInParts):

@@ -93,7 +93,7 @@ def evaluate(
     library = _library(source, domain, learner)
     tasks = _domain(library, domain)
     window = int(library.settings["learner"].get("window", getattr(learner, "window", 1)))
-    players = [AtRest(own.learner, own.number, own.observation_space, window) for own in library.policies]
+    players = [AtRest(own.learner, own.number, window) for own in library.policies]
     outcomes = np.empty((len(players), tasks.n_tasks, episodes, 2))
     episode_player = EpisodePlayer(tasks)
     try:

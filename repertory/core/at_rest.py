@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from repertory.core.episode import EpisodePlayer, Outcome
 from repertory.errors import EpisodeFault, UsageError
 from repertory.kernels.compile import kernel
-from repertory.learners.compiled_policy import CompiledPolicy
-from repertory.learners.encoding import encoder
+from repertory.learners.compiled_policy import CompiledPolicy, as_input
 from repertory.learners.protocol import LearnerKernels
 from repertory.selectors.protocol import argmax_random_tie
 
@@ -47,15 +45,12 @@ class AtRest:
 
     kernels: LearnerKernels | None = None
 
-    def __init__(
-        self, policy: Any, number: int | None, observation_space: gymnasium.Space[Any], window: int = 1
-    ) -> None:
+    def __init__(self, policy: Any, number: int | None, window: int = 1) -> None:
         """`number` is for messages; `window` is how many observations it looks back on, its last one included."""
         if not hasattr(policy, "action_probabilities"):
             who, kind = "a policy" if number is None else f"policy {number}", type(policy).__name__
             raise UsageError(f"{who} is a {kind}, which has no action_probabilities to choose actions by")
         self._policy = policy
-        self._encode = encoder(observation_space) if isinstance(policy, CompiledPolicy) else None
         self._looks_back = window > 1
         # A policy with a memory of its last observations is asked about all of them at once.
         self._seen: deque[Any] = deque(maxlen=window)
@@ -73,11 +68,9 @@ class AtRest:
 
     def probabilities(self, observation: Any) -> NDArray[np.float64]:
         """Of each action at the next step of an episode, as the policy would explore."""
-        self._seen.append(observation if self._encode is None else self._encode(observation))
-        rows = np.stack(self._seen)[None] if self._looks_back else np.asarray(self._seen[-1])[None]
-        if isinstance(self._policy, CompiledPolicy):
-            rows = rows.astype(np.float32, copy=False)
-        probabilities: NDArray[np.float64] = self._policy.action_probabilities(rows)[0]
+        self._seen.append(as_input(self._policy, observation))
+        row = np.stack(self._seen) if self._looks_back else self._seen[-1]
+        probabilities: NDArray[np.float64] = self._policy.action_probabilities(row[None])[0]
         return probabilities
 
     def act(self, observation: Any) -> int:

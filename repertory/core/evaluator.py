@@ -29,7 +29,7 @@ class Evaluator:
         """The mean return of a policy that takes the actions it rates highest, and learns nothing."""
         if self._player is None:  # most agents never ask
             self._player = EpisodePlayer(self._domain)
-        at_rest = AtRest(policy, None, self._domain.observation_space, self._window)
+        at_rest = AtRest(policy, None, self._window)
         seeds = generator(self._seed, "evaluate", self._run).integers(EPISODE_SEEDS, size=episodes)
         outcomes = [play_at_rest(self._player, task, at_rest, int(seed)) for seed in seeds]
         self._steps += sum(outcome.steps for outcome in outcomes)

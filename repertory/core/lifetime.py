@@ -164,7 +164,7 @@ class Lifetime:
         return outcome
 
     def _at_rest(self, policy: int, episode_seed: int) -> AtRest:
-        at_rest = AtRest(self.policies[policy], policy, self._domain.observation_space, self._window)
+        at_rest = AtRest(self.policies[policy], policy, self._window)
         at_rest.seed(episode_seed)
         return at_rest
 

@@ -11,11 +11,6 @@ SEQUENCES = ("seed", "authors")
 """Where the 0-th sequence comes from: drawn by the seed of the run, or that of the paper's authors on Cartpole."""
 
 
-def single_task(task: int, blocks: int) -> NDArray[np.int64]:
-    """One task for the whole lifetime."""
-    return np.full(blocks, task, np.int64)
-
-
 def task_sequence(seed: int, run: int, blocks: int, n_tasks: int) -> NDArray[np.int64]:
     """The tasks of run `run`: the 0-th run's uniform draws, each moved on by `run` modulo the number of tasks.
 

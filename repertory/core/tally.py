@@ -125,6 +125,12 @@ def recent_shares(blocks: pd.DataFrame, n_tasks: int) -> NDArray[np.float64]:
     return shares
 
 
+def favourites(shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The policy with the largest share of each task; -1 for tasks that never came."""
+    came = ~np.isnan(shares).any(axis=1)
+    return np.where(came, np.nan_to_num(shares).argmax(axis=1), -1)
+
+
 def health_of(blocks: pd.DataFrame) -> pd.DataFrame:
     """A column for each measure; NaN in blocks in which health was not measured."""
     columns = [column for column in blocks.columns if column.startswith(HEALTH)]

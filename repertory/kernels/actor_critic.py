@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
 from repertory.kernels.streams import Stream, uniform
+from repertory.kernels.views import Matrix, Vector
 
-Vector = NDArray[np.float32]
-Matrix = NDArray[np.float32]
 SMALLEST = 1e-30
 """A probability that has underflowed to 0 counts as this."""
 

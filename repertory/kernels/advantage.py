@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
-
-Vector = NDArray[np.float32]
+from repertory.kernels.views import Vector
 
 
 @kernel

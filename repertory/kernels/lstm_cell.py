@@ -7,6 +7,7 @@ A row of gates is i, f, g, o, each `units` wide.
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import Any
 
 from numba.core import types
@@ -17,25 +18,14 @@ from repertory.kernels.vector_math import check_arrays, constant, fma, for_each,
 
 @intrinsic
 def cell_forward(
-    typing_context: Any,
-    gates: Any,
-    gates_at: Any,
-    cells: Any,
-    before_at: Any,
-    cells_at: Any,
-    tanhs: Any,
-    tanhs_at: Any,
-    hidden: Any,
-    hidden_at: Any,
-    units: Any,
-) -> Any:
+    typing_context: Any, gates: Any, gates_at: Any, cells: Any, before_at: Any, cells_at: Any,
+    tanhs: Any, tanhs_at: Any, hidden: Any, hidden_at: Any, units: Any,
+) -> Any:  # fmt: skip
     """From a row of z, in place, to its gates; from c_{t-1} at `before_at` to c_t, tanh(c_t) and h_t."""
     check_arrays(gates, cells, tanhs, hidden)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def at(array: int, place: int) -> Any:
-            return pointer(context, builder, signature, arguments, array, place)
-
+        at = partial(pointer, context, builder, signature, arguments)
         units = arguments[9]
         z = [builder.gep(at(0, 1), [builder.mul(units, integer(k))]) for k in range(4)]
 
@@ -56,21 +46,10 @@ def cell_forward(
 
 @intrinsic
 def cell_backward(
-    typing_context: Any,
-    gates: Any,
-    gates_at: Any,
-    cells: Any,
-    before_at: Any,
-    tanhs: Any,
-    tanhs_at: Any,
-    gradient_hidden: Any,
-    hidden_at: Any,
-    gradient_cells: Any,
-    cells_at: Any,
-    gradient_gates: Any,
-    gradient_at: Any,
+    typing_context: Any, gates: Any, gates_at: Any, cells: Any, before_at: Any, tanhs: Any, tanhs_at: Any,
+    gradient_hidden: Any, hidden_at: Any, gradient_cells: Any, cells_at: Any, gradient_gates: Any, gradient_at: Any,
     units: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """From the gradients in h_t and c_t to those in z and, in place, in c_{t-1}.
 
     dc += dh o (1 - tanh(c)^2);  dz_i = dc g i (1 - i);  dz_f = dc c_{t-1} f (1 - f);  dz_g = dc i (1 - g^2);
@@ -79,14 +58,10 @@ def cell_backward(
     check_arrays(gates, cells, tanhs, gradient_hidden, gradient_cells, gradient_gates)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def at(array: int, place: int) -> Any:
-            return pointer(context, builder, signature, arguments, array, place)
+        at = partial(pointer, context, builder, signature, arguments)
 
         def times(*factors: Any) -> Any:
-            product = factors[0]
-            for factor in factors[1:]:
-                product = builder.fmul(product, factor)
-            return product
+            return reduce(builder.fmul, factors)
 
         units = arguments[12]
         offsets = [builder.mul(units, integer(k)) for k in range(4)]

@@ -7,7 +7,7 @@ one array; `shape` says how to look at it. Every product runs along contiguous m
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from repertory.kernels.compile import in_both, inlined, kernel
 from repertory.kernels.product import dot, rectified_affine, set_product
 from repertory.kernels.transpose import transpose
-from repertory.kernels.views import matrix_view, vector_view
+from repertory.kernels.views import Matrix, Shapes, Vector, cut, room_for
 
-Vector = NDArray[np.float32]
-Matrix = NDArray[np.float32]
 _ZERO = np.float32(0.0)
 
 
@@ -32,51 +30,52 @@ class NetworkShape(NamedTuple):
 
 
 class Activations(NamedTuple):
-    """Room for a batch on its way through the network, and for its gradient on the way back."""
+    """Room for a batch on its way through the network, and for its gradient on the way back, as it lies in memory: the
+    widest layers come first and stay on cache lines."""
 
-    inputs: Matrix
     hidden_1: Matrix
     hidden_2: Matrix
-    outputs: Matrix
     gradient_1: Matrix
     gradient_2: Matrix
-    gradient_outputs: Matrix
     transposed: Matrix
     """Room for the second layer's matrix turned round."""
+    inputs: Matrix
+    outputs: Matrix
+    gradient_outputs: Matrix
+
+
+@in_both
+def weight_shapes(shape: NetworkShape) -> Shapes:
+    """Matrix and bias of each layer; the head's matrix is (outputs, inputs)."""
+    n0, n1, n2, n3 = shape
+    return (n0, n1), (n1,), (n1, n2), (n2,), (n3, n2), (n3,)
+
+
+@in_both
+def activation_shapes(shape: NetworkShape, rows: int) -> Shapes:
+    n0, n1, n2, n3 = shape
+    return (rows, n1), (rows, n2), (rows, n1), (rows, n2), (n2, n1), (rows, n0), (rows, n3), (rows, n3)
 
 
 def count_weights(shape: NetworkShape) -> int:
-    n0, n1, n2, n3 = shape
-    return n0 * n1 + n1 + n1 * n2 + n2 + n2 * n3 + n3
+    return room_for(weight_shapes(shape))
 
 
 def count_activations(shape: NetworkShape, rows: int) -> int:
     """Room that a batch needs on its way, in floats."""
-    n0, n1, n2, n3 = shape
-    return rows * (n0 + 2 * n1 + 2 * n2 + 2 * n3) + n1 * n2
+    return room_for(activation_shapes(shape, rows))
+
+
+@in_both
+def matrices(weights: Vector, shape: NetworkShape) -> tuple[Any, ...]:
+    """Views of the flat vector, as `weight_shapes` has them."""
+    return cut(weights, weight_shapes(shape))
 
 
 @in_both
 def activations(room: Vector, shape: NetworkShape, rows: int) -> Activations:
-    """Views of a vector of `count_activations` floats; the widest layers come first and stay on cache lines."""
-    n0, n1, n2, n3 = shape
-    a = rows * n1
-    b = a + rows * n2
-    c = b + rows * n1
-    d = c + rows * n2
-    e = d + n1 * n2
-    f = e + rows * n0
-    g = f + rows * n3
-    return Activations(
-        inputs=matrix_view(room, e, rows, n0),
-        hidden_1=matrix_view(room, 0, rows, n1),
-        hidden_2=matrix_view(room, a, rows, n2),
-        outputs=matrix_view(room, f, rows, n3),
-        gradient_1=matrix_view(room, b, rows, n1),
-        gradient_2=matrix_view(room, c, rows, n2),
-        gradient_outputs=matrix_view(room, g, rows, n3),
-        transposed=matrix_view(room, d, n2, n1),
-    )
+    """Views of a vector of `count_activations` floats."""
+    return Activations(*cut(room, activation_shapes(shape, rows)))
 
 
 def new_activations(shape: NetworkShape, rows: int) -> Activations:
@@ -107,27 +106,8 @@ def fill_glorot(layers: list[Matrix], rng: np.random.Generator) -> None:
 
 
 @inlined
-def network_shape(widths: NDArray[np.int64]) -> NetworkShape:
+def shape_of(widths: NDArray[np.int64]) -> NetworkShape:
     return NetworkShape(widths[0], widths[1], widths[2], widths[3])
-
-
-@in_both
-def matrices(weights: Vector, shape: NetworkShape) -> tuple[Matrix, Vector, Matrix, Vector, Matrix, Vector]:
-    """Views of the flat vector: matrix and bias of each layer; the head's matrix is (outputs, inputs)."""
-    n0, n1, n2, n3 = shape
-    a = n0 * n1
-    b = a + n1
-    c = b + n1 * n2
-    d = c + n2
-    e = d + n2 * n3
-    return (
-        matrix_view(weights, 0, n0, n1),
-        vector_view(weights, a, n1),
-        matrix_view(weights, b, n1, n2),
-        vector_view(weights, c, n2),
-        matrix_view(weights, d, n3, n2),
-        vector_view(weights, e, n3),
-    )
 
 
 @kernel

@@ -2,65 +2,54 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
 from repertory.kernels.product import dot, fused
+from repertory.kernels.views import Vector
 
-Vector = NDArray[np.float32]
 _ONE = np.float32(1.0)
 
 
 @kernel
-def adadelta(
-    weights: Vector,
-    gradient: Vector,
-    square_average: Vector,
-    step_average: Vector,
-    learning_rate: np.float32,
-    rho: np.float32,
-    epsilon: np.float32,
-    max_grad_value: np.float32,
-) -> None:
+def adadelta(policy: Any, gradient: Vector) -> None:
     """AdaDelta (Zeiler, 2012) as in Keras and PyTorch, each element of the gradient first clipped to +-limit.
 
     v <- rho v + (1 - rho) g^2;  d = g sqrt((u + eps) / (v + eps));  u <- rho u + (1 - rho) d^2;  w <- w - rate d
 
+    w, v and u are the policy's `weights`, `square_average` and `step_average`; rate, rho, eps and limit its
+    `learning_rate`, `rho`, `optimizer_eps` and `max_grad_value`.
+
     Multiply-adds are fused: many of the averages are so small that a product on its own would be denormal, which
     costs the processor a hundred cycles.
     """
+    weights, square_average, step_average = policy.weights, policy.square_average, policy.step_average
+    # Read before the loop: for all that the compiler knows, writing a weight could change them.
+    rate, rho, epsilon, limit = policy.learning_rate, policy.rho, policy.optimizer_eps, policy.max_grad_value
     taken = _ONE - rho
     for i in range(weights.size):
-        g = min(max(gradient[i], -max_grad_value), max_grad_value)
+        g = min(max(gradient[i], -limit), limit)
         u = step_average[i]
         v = fused(rho, square_average[i], taken * g * g)
         # np.sqrt, not math.sqrt: only the former stays in float32 and vectorises
         step = g * np.sqrt((u + epsilon) / (v + epsilon))
         square_average[i] = v
         step_average[i] = fused(rho, u, taken * step * step)
-        weights[i] = fused(-learning_rate, step, weights[i])
+        weights[i] = fused(-rate, step, weights[i])
 
 
 @kernel
-def adam(
-    weights: Vector,
-    gradient: Vector,
-    mean: Vector,
-    square: Vector,
-    step: int,
-    learning_rate: np.float32,
-    beta_1: np.float32,
-    beta_2: np.float32,
-    epsilon: np.float32,
-) -> None:
-    """Adam (Kingma and Ba, 2015) as in PyTorch; `step` counts from 1.
+def adam(policy: Any, gradient: Vector, mean: Vector, square: Vector, learning_rate: np.float32) -> None:
+    """Adam (Kingma and Ba, 2015) as in PyTorch, on the policy's `weights`; its `updates` count from 1.
 
     m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  w <- w - rate m^ / (sqrt(v^) + eps), where m^ and v^ are m
-    and v divided by 1 - b1^step and 1 - b2^step.
+    and v divided by 1 - b1^updates and 1 - b2^updates.
     """
-    rate = np.float32(learning_rate / (1.0 - np.float64(beta_1) ** step))
-    correction = np.float32(1.0 / np.sqrt(1.0 - np.float64(beta_2) ** step))
+    weights, beta_1, beta_2, epsilon = policy.weights, policy.adam_beta_1, policy.adam_beta_2, policy.adam_eps
+    rate = np.float32(learning_rate / (1.0 - np.float64(beta_1) ** policy.updates))
+    correction = np.float32(1.0 / np.sqrt(1.0 - np.float64(beta_2) ** policy.updates))
     for i in range(weights.size):
         g = gradient[i]
         m = beta_1 * mean[i] + (_ONE - beta_1) * g

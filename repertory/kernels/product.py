@@ -8,6 +8,7 @@ whatever the block, so a result does not depend on how many rows stand beside it
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -160,24 +161,9 @@ def fused(typing_context: Any, x: Any, y: Any, z: Any) -> Any:
 
 @intrinsic
 def _block(
-    typing_context: Any,
-    rows: Any,
-    vectors: Any,
-    c: Any,
-    c_at: Any,
-    c_stride: Any,
-    begins: Any,
-    bias: Any,
-    lowest: Any,
-    a: Any,
-    a_at: Any,
-    a_row: Any,
-    a_step: Any,
-    b: Any,
-    b_at: Any,
-    b_stride: Any,
-    steps: Any,
-) -> Any:
+    typing_context: Any, rows: Any, vectors: Any, c: Any, c_at: Any, c_stride: Any, begins: Any, bias: Any, lowest: Any,
+    a: Any, a_at: Any, a_row: Any, a_step: Any, b: Any, b_at: Any, b_stride: Any, steps: Any,
+) -> Any:  # fmt: skip
     """A block of `rows` by `vectors` x LANES of c, both literal, from places `*_at` on."""
     if not (isinstance(rows, types.IntegerLiteral) and isinstance(vectors, types.IntegerLiteral)):
         raise TypingError("a block's size is written in the code")
@@ -185,10 +171,8 @@ def _block(
     n_rows, n_vectors = rows.literal_value, vectors.literal_value
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        c_base = pointer(context, builder, signature, arguments, 2, 3)
-        bias_base = pointer(context, builder, signature, arguments, 6, 13)
-        a_base = pointer(context, builder, signature, arguments, 8, 9)
-        b_base = pointer(context, builder, signature, arguments, 12, 13)
+        at = partial(pointer, context, builder, signature, arguments)
+        c_base, bias_base, a_base, b_base = at(2, 3), at(6, 13), at(8, 9), at(12, 13)
         c_stride, begins, lowest, a_row, a_step, b_stride, steps = (arguments[k] for k in (4, 5, 7, 10, 11, 14, 15))
         first_base, first_stride = _first(builder, begins, c_base, c_stride, bias_base)
         c_rows, first_rows, a_rows = (

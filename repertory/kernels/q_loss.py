@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.compile import inlined, kernel
-from repertory.kernels.network import Matrix, Vector, argmax
+from repertory.kernels.network import argmax
+from repertory.kernels.views import Matrix, Vector
 
 _ZERO = np.float32(0.0)
 
@@ -45,13 +46,7 @@ def squared_loss(
 
 @kernel
 def huber_loss(
-    q: Matrix,
-    taken: NDArray[np.int64],
-    targets: Vector,
-    rows: int,
-    delta: np.float32,
-    gradient: Matrix,
-    total: float,
+    q: Matrix, taken: NDArray[np.int64], targets: Vector, rows: int, delta: np.float32, gradient: Matrix, total: float
 ) -> float:
     """The same for Huber's loss as in PyTorch: e^2 / 2 up to |e| = delta, and delta (|e| - delta / 2) from there."""
     actions = q.shape[1]

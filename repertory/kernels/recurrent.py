@@ -13,7 +13,7 @@ spares a fifth of the recurrent products; what is not alike costs nothing more.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,8 @@ from repertory.kernels.lstm_cell import cell_backward, cell_forward
 from repertory.kernels.network import affine_gradient, fill_glorot, head, head_gradient, silence, split_head
 from repertory.kernels.product import add_product, affine, rectified_affine, set_product
 from repertory.kernels.transpose import transpose
-from repertory.kernels.views import matrix_view, vector_view
+from repertory.kernels.views import Matrix, Shapes, Vector, cut, room_for, rows_view
 
-Vector = NDArray[np.float32]
-Matrix = NDArray[np.float32]
 _ZERO = np.float32(0.0)
 
 
@@ -40,27 +38,26 @@ class RecurrentShape(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Room for a batch of windows on its way through the network."""
+    """Room for a batch of windows on its way through the network, as it lies in memory."""
 
-    inputs: Matrix
-    """The observations, each once."""
-    dense: Matrix
-    input_gates: Matrix
     gates: Matrix
-    """Of each node, as are the next four."""
+    """Of each node."""
+    input_gates: Matrix
+    dense: Matrix
     cells: Matrix
-    """One longer: the zero state comes first, so a node's is in row node + 1."""
+    """Of each node, as are the next three. One longer: the zero state comes first, so a node's is in row node + 1."""
     tanh_cells: Matrix
     hidden_before: Matrix
     """The parent's hidden state."""
     hidden: Matrix
+    inputs: Matrix
+    """The observations, each once."""
     outputs: Matrix
 
 
 class WindowGradient(NamedTuple):
-    """Room for the way back."""
+    """Room for the way back, as it lies in memory."""
 
-    outputs: Matrix
     gates: Matrix
     input_gates: Matrix
     dense: Matrix
@@ -70,6 +67,7 @@ class WindowGradient(NamedTuple):
     hidden_before: Matrix
     transposed_input: Matrix
     transposed_recurrent: Matrix
+    outputs: Matrix
 
 
 class BatchOfWindows(NamedTuple):
@@ -109,120 +107,74 @@ def last_activations(
     return batch.dense[places[(steps - 1) * rows : steps * rows]], batch.hidden[first : first + rows].copy()
 
 
-def count_recurrent_weights(shape: RecurrentShape) -> int:
+@in_both
+def weight_shapes(shape: RecurrentShape) -> Shapes:
+    """Dense layer, LSTM's input and recurrent matrices and bias, head (outputs, units)."""
     n0, n1, u, n3 = shape
-    return n0 * n1 + n1 + n1 * 4 * u + u * 4 * u + 4 * u + u * n3 + n3
+    return (n0, n1), (n1,), (n1, 4 * u), (u, 4 * u), (4 * u,), (n3, u), (n3,)
+
+
+@in_both
+def window_shapes(shape: RecurrentShape, observations: int, rows: int, steps: int) -> Shapes:
+    n0, n1, u, n3 = shape
+    node, gates, dense = (rows * steps, u), (observations, 4 * u), (observations, n1)
+    return (
+        (rows * steps, 4 * u), gates, dense, (rows * steps + 1, u), node, node, node, (observations, n0), (rows, n3),
+    )  # fmt: skip
+
+
+@in_both
+def window_gradient_shapes(shape: RecurrentShape, observations: int, rows: int, steps: int) -> Shapes:
+    _n0, n1, u, n3 = shape
+    state, gates, dense = (rows * steps + 1, u), (observations, 4 * u), (observations, n1)
+    return (rows * steps, 4 * u), gates, dense, state, state, (rows, u), (4 * u, n1), (4 * u, u), (rows, n3)
+
+
+def count_weights(shape: RecurrentShape) -> int:
+    return room_for(weight_shapes(shape))
 
 
 def count_window(shape: RecurrentShape, observations: int, rows: int, steps: int) -> int:
     """Room that a batch of windows needs, in floats."""
-    n0, n1, u, n3 = shape
-    return observations * (n0 + n1 + 4 * u) + rows * steps * 8 * u + u + rows * n3
+    return room_for(window_shapes(shape, observations, rows, steps))
 
 
 def count_window_gradient(shape: RecurrentShape, observations: int, rows: int, steps: int) -> int:
-    _n0, n1, u, n3 = shape
-    nodes = rows * steps
-    return observations * (4 * u + n1) + nodes * 4 * u + 2 * (nodes + 1) * u + rows * (u + n3) + 4 * u * (n1 + u)
+    return room_for(window_gradient_shapes(shape, observations, rows, steps))
 
 
 @inlined
-def recurrent_shape(widths: NDArray[np.int64]) -> RecurrentShape:
+def shape_of(widths: NDArray[np.int64]) -> RecurrentShape:
     return RecurrentShape(widths[0], widths[1], widths[2], widths[3])
 
 
 @in_both
 def window(room: Vector, shape: RecurrentShape, observations: int, rows: int, steps: int) -> Window:
     """Views of a vector of `count_window` floats."""
-    n0, n1, u, n3 = shape
-    nodes = rows * steps
-    a = nodes * 4 * u
-    b = a + observations * 4 * u
-    c = b + observations * n1
-    d = c + (nodes + 1) * u
-    e = d + nodes * u
-    f = e + nodes * u
-    g = f + nodes * u
-    h = g + observations * n0
-    return Window(
-        inputs=matrix_view(room, g, observations, n0),
-        dense=matrix_view(room, b, observations, n1),
-        input_gates=matrix_view(room, a, observations, 4 * u),
-        gates=matrix_view(room, 0, nodes, 4 * u),
-        cells=matrix_view(room, c, nodes + 1, u),
-        tanh_cells=matrix_view(room, d, nodes, u),
-        hidden_before=matrix_view(room, e, nodes, u),
-        hidden=matrix_view(room, f, nodes, u),
-        outputs=matrix_view(room, h, rows, n3),
-    )
+    return Window(*cut(room, window_shapes(shape, observations, rows, steps)))
 
 
 @in_both
 def window_gradient(room: Vector, shape: RecurrentShape, observations: int, rows: int, steps: int) -> WindowGradient:
     """Views of a vector of `count_window_gradient` floats."""
-    _n0, n1, u, n3 = shape
-    nodes = rows * steps
-    a = nodes * 4 * u
-    b = a + observations * 4 * u
-    c = b + observations * n1
-    d = c + (nodes + 1) * u
-    e = d + (nodes + 1) * u
-    f = e + rows * u
-    g = f + 4 * u * n1
-    h = g + 4 * u * u
-    return WindowGradient(
-        outputs=matrix_view(room, h, rows, n3),
-        gates=matrix_view(room, 0, nodes, 4 * u),
-        input_gates=matrix_view(room, a, observations, 4 * u),
-        dense=matrix_view(room, b, observations, n1),
-        hidden=matrix_view(room, c, nodes + 1, u),
-        cells=matrix_view(room, d, nodes + 1, u),
-        hidden_before=matrix_view(room, e, rows, u),
-        transposed_input=matrix_view(room, f, 4 * u, n1),
-        transposed_recurrent=matrix_view(room, g, 4 * u, u),
-    )
+    return WindowGradient(*cut(room, window_gradient_shapes(shape, observations, rows, steps)))
 
 
 @in_both
-def recurrent_matrices(
-    weights: Vector, shape: RecurrentShape
-) -> tuple[Matrix, Vector, Matrix, Matrix, Vector, Matrix, Vector]:
-    """Views of the flat vector: dense layer, LSTM's input and recurrent matrices and bias, head (outputs, units)."""
-    n0, n1, u, n3 = shape
-    a = n0 * n1
-    b = a + n1
-    c = b + n1 * 4 * u
-    d = c + u * 4 * u
-    e = d + 4 * u
-    f = e + u * n3
-    return (
-        matrix_view(weights, 0, n0, n1),
-        vector_view(weights, a, n1),
-        matrix_view(weights, b, n1, 4 * u),
-        matrix_view(weights, c, u, 4 * u),
-        vector_view(weights, d, 4 * u),
-        matrix_view(weights, e, n3, u),
-        vector_view(weights, f, n3),
-    )
+def matrices(weights: Vector, shape: RecurrentShape) -> tuple[Any, ...]:
+    """Views of the flat vector, as `weight_shapes` has them."""
+    return cut(weights, weight_shapes(shape))
 
 
-def initial_recurrent_weights(
-    shape: RecurrentShape, rng: np.random.Generator, heads: tuple[int, ...] | None = None
-) -> Vector:
+def initial_weights(shape: RecurrentShape, rng: np.random.Generator, heads: tuple[int, ...] | None = None) -> Vector:
     """As in Keras: Glorot-uniform matrices, an orthogonal recurrent one, a forget bias of 1, other biases 0."""
-    weights = np.zeros(count_recurrent_weights(shape), np.float32)
-    w1, _b1, w, r, b, w3, _b3 = recurrent_matrices(weights, shape)
+    weights = np.zeros(count_weights(shape), np.float32)
+    w1, _b1, w, r, b, w3, _b3 = matrices(weights, shape)
     fill_glorot([w1, w, *split_head(w3, heads)], rng)
     orthogonal, triangular = np.linalg.qr(rng.normal(size=(4 * shape.units, shape.units)))
     r[:] = (orthogonal * np.sign(np.diag(triangular))).T
     b[shape.units : 2 * shape.units] = 1.0
     return weights
-
-
-@inlined
-def rows_view(matrix: Matrix, first: int, rows: int) -> Matrix:
-    """Some rows of a matrix."""
-    return matrix_view(matrix, first * matrix.shape[1], rows, matrix.shape[1])
 
 
 @kernel
@@ -237,7 +189,7 @@ def embed(
     weights: Vector, shape: RecurrentShape, inputs: Matrix, dense: Matrix, input_gates: Matrix, observations: int
 ) -> None:
     """From observations to what they bring to the gates: all that does not depend on the hidden state."""
-    w1, b1, w, _r, b, _w3, _b3 = recurrent_matrices(weights, shape)
+    w1, b1, w, _r, b, _w3, _b3 = matrices(weights, shape)
     rectified_affine(inputs, w1, b1, dense, observations)
     affine(dense, w, b, input_gates, observations)
 
@@ -271,7 +223,7 @@ def run_windows(
     weights: Vector, shape: RecurrentShape, input_gates: Matrix, batch: Window, made: BatchOfWindows
 ) -> None:
     """Outputs of windows made of observations that have been through `embed`."""
-    _w1, _b1, _w, r, _b, w3, b3 = recurrent_matrices(weights, shape)
+    _w1, _b1, _w, r, _b, w3, b3 = matrices(weights, shape)
     units, forest = shape.units, made.forest
     plant_forest(made)
     batch.cells[0] = _ZERO
@@ -305,8 +257,8 @@ def window_backward(
     gradient: Vector,
 ) -> None:
     """Gradient of the loss in all weights, given `way_back.outputs`; follows a `window_forward` on the batch."""
-    _w1, _b1, w, r, _b, w3, _b3 = recurrent_matrices(weights, shape)
-    g1, gb1, g, gr, gb, g3, gb3 = recurrent_matrices(gradient, shape)
+    _w1, _b1, w, r, _b, w3, _b3 = matrices(weights, shape)
+    g1, gb1, g, gr, gb, g3, gb3 = matrices(gradient, shape)
     units, nodes = shape.units, made.forest[_FIRST, made.steps]
     transpose(w, way_back.transposed_input)
     transpose(r, way_back.transposed_recurrent)

@@ -18,32 +18,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.kernels import replay_cursor as at
 from repertory.kernels.compile import inlined, kernel
+from repertory.kernels.replay_cursor import Cursor
 from repertory.kernels.replay_passes import LONGEST_EPISODE, begin_pass_or_episode, finish_episode, room_in_pass
 from repertory.kernels.replay_pool import draw_from_pool, enter_pool, release, room_in_pool
 from repertory.kernels.replay_ring import begin_in_ring, close_dangling, draw_from_ring, room_in_ring
 from repertory.kernels.replay_slots import (
-    CAPACITY,
-    CURSOR_SIZE,
     CUT_OFF,
-    EPISODE_COUNT,
     EPISODES,
     EXPERIENCES,
     FIFO,
     FINISHED_EPISODES,
-    FIRST_EPISODE,
-    FIXED_IN_CURSOR,
-    FREE_COUNT,
-    HEAD,
-    HELD,
-    KIND,
-    LEAD,
-    LENGTH,
     MATCHING,
     NO_STEP,
-    OPEN,
-    SAMPLING,
-    USED,
     WENT_ON,
     Replay,
     ending_at,
@@ -72,14 +60,14 @@ class MemoryPlan(NamedTuple):
     """With sampling by episodes, first steps of each that are not drawn."""
 
 
-def new_cursor(plan: MemoryPlan) -> NDArray[np.int64]:
+def new_cursor(plan: MemoryPlan) -> Cursor:
     capacity, kind = plan.capacity, plan.kind
-    cursor = np.zeros(CURSOR_SIZE, np.int64)
+    cursor = np.zeros(at.SIZE, np.int64)
     bits = plan.observation_size if plan.is_two_valued else 0
-    cursor[FIXED_IN_CURSOR] = capacity, kind, plan.sampling, plan.protected, bits, plan.lead
-    cursor[OPEN] = -1
+    cursor[at.FIXED] = capacity, kind, plan.sampling, plan.protected, bits, plan.lead
+    cursor[at.OPEN] = -1
     if kind == MATCHING:
-        cursor[FREE_COUNT] = slot_count(capacity, kind)
+        cursor[at.FREE_COUNT] = slot_count(capacity, kind)
     return cursor
 
 
@@ -116,24 +104,24 @@ def new_replay(plan: MemoryPlan) -> Replay:
 
 
 @kernel
-def begin(replay: Replay, cursor: NDArray[np.int64]) -> None:
+def begin(replay: Replay, cursor: Cursor) -> None:
     """A new episode begins."""
-    if cursor[KIND] == FINISHED_EPISODES:
+    if cursor[at.KIND] == FINISHED_EPISODES:
         begin_pass_or_episode(replay, cursor)
-    elif cursor[KIND] == MATCHING:
-        if cursor[OPEN] >= 0:  # the last episode was left without an end
-            release(replay, cursor, cursor[OPEN])
-            cursor[OPEN] = -1
+    elif cursor[at.KIND] == MATCHING:
+        if cursor[at.OPEN] >= 0:  # the last episode was left without an end
+            release(replay, cursor, cursor[at.OPEN])
+            cursor[at.OPEN] = -1
     else:
         close_dangling(replay, cursor)
-        if cursor[SAMPLING] == EPISODES:
+        if cursor[at.SAMPLING] == EPISODES:
             begin_in_ring(replay, cursor)
 
 
 @kernel
 def store(
     replay: Replay,
-    cursor: NDArray[np.int64],
+    cursor: Cursor,
     stream: Stream,
     observation_t: NDArray[np.float32],
     action_t: int,
@@ -142,12 +130,12 @@ def store(
     ending: int,
 ) -> None:
     """Remember a step, forgetting another if need be."""
-    if cursor[KIND] == FIFO:
+    if cursor[at.KIND] == FIFO:
         here, there = room_in_ring(replay, cursor, ending)
-    elif cursor[KIND] == FINISHED_EPISODES:
-        if cursor[LENGTH] == 0:
+    elif cursor[at.KIND] == FINISHED_EPISODES:
+        if cursor[at.LENGTH] == 0:
             begin_pass_or_episode(replay, cursor)
-        if cursor[LENGTH] >= LONGEST_EPISODE:
+        if cursor[at.LENGTH] >= LONGEST_EPISODE:
             if ending != WENT_ON:
                 finish_episode(replay, cursor, True)
             return
@@ -162,32 +150,32 @@ def store(
         write_observation(replay, cursor, there, observation_t1)
         if ending == CUT_OFF:
             set_ending(replay, there, NO_STEP)
-    if cursor[KIND] == MATCHING:
+    if cursor[at.KIND] == MATCHING:
         enter_pool(replay, cursor, stream, here, there, ending)
-    elif cursor[KIND] == FINISHED_EPISODES and ending != WENT_ON:
+    elif cursor[at.KIND] == FINISHED_EPISODES and ending != WENT_ON:
         finish_episode(replay, cursor, ending == CUT_OFF)
 
 
 @inlined
-def held(cursor: NDArray[np.int64]) -> int:
+def held(cursor: Cursor) -> int:
     """How many experiences can be drawn."""
-    return cursor[HELD]
+    return cursor[at.HELD]
 
 
-def cursor_between_steps(replay: Replay, cursor: NDArray[np.int64]) -> NDArray[np.int64]:
+def cursor_between_steps(replay: Replay, cursor: Cursor) -> Cursor:
     """A copy to draw with at any time: an episode that has begun, but has no step yet, is not to be drawn."""
     cursor = cursor.copy()
-    if cursor[KIND] == FIFO and cursor[SAMPLING] == EPISODES and cursor[EPISODE_COUNT] > 0:
-        table = cursor[CAPACITY] + 1
-        last = (cursor[FIRST_EPISODE] + cursor[EPISODE_COUNT] - 1) % table
-        cursor[EPISODE_COUNT] -= replay.places[table + last] == 0
+    if cursor[at.KIND] == FIFO and cursor[at.SAMPLING] == EPISODES and cursor[at.EPISODE_COUNT] > 0:
+        table = cursor[at.CAPACITY] + 1
+        last = (cursor[at.FIRST_EPISODE] + cursor[at.EPISODE_COUNT] - 1) % table
+        cursor[at.EPISODE_COUNT] -= replay.places[table + last] == 0
     return cursor
 
 
 @kernel
-def draw_batch(replay: Replay, cursor: NDArray[np.int64], stream: Stream, drawn: NDArray[np.int64]) -> None:
+def draw_batch(replay: Replay, cursor: Cursor, stream: Stream, drawn: NDArray[np.int64]) -> None:
     """The slots of as many experiences as `drawn` has room for."""
-    if cursor[KIND] == FIFO and cursor[SAMPLING] == EXPERIENCES:
+    if cursor[at.KIND] == FIFO and cursor[at.SAMPLING] == EXPERIENCES:
         # A loop this small lets the processor look for the next slot while it waits for the last one's cache line.
         for i in range(drawn.size):
             drawn[i] = draw_from_ring(replay, cursor, stream)
@@ -197,28 +185,28 @@ def draw_batch(replay: Replay, cursor: NDArray[np.int64], stream: Stream, drawn:
 
 
 @kernel
-def draw(replay: Replay, cursor: NDArray[np.int64], stream: Stream) -> int:
+def draw(replay: Replay, cursor: Cursor, stream: Stream) -> int:
     """The slot of an experience."""
-    if cursor[SAMPLING] == EPISODES:
-        entry = below(stream, cursor[EPISODE_COUNT])
-        if cursor[KIND] == FIFO:
-            entry = (cursor[FIRST_EPISODE] + entry) % (cursor[CAPACITY] + 1)
-        start, length = replay.places[entry], replay.places[cursor[CAPACITY] + 1 + entry]
-        lead = cursor[LEAD] if length > cursor[LEAD] else 0
+    if cursor[at.SAMPLING] == EPISODES:
+        entry = below(stream, cursor[at.EPISODE_COUNT])
+        if cursor[at.KIND] == FIFO:
+            entry = (cursor[at.FIRST_EPISODE] + entry) % (cursor[at.CAPACITY] + 1)
+        start, length = replay.places[entry], replay.places[cursor[at.CAPACITY] + 1 + entry]
+        lead = cursor[at.LEAD] if length > cursor[at.LEAD] else 0
         return (start + lead + below(stream, length - lead)) % replay.slots.size
-    if cursor[KIND] == MATCHING:
+    if cursor[at.KIND] == MATCHING:
         return draw_from_pool(replay, cursor, stream)
     return draw_from_ring(replay, cursor, stream)
 
 
 @kernel
-def steps_before(replay: Replay, cursor: NDArray[np.int64], slot: int, at_most: int) -> int:
+def steps_before(replay: Replay, cursor: Cursor, slot: int, at_most: int) -> int:
     """How many steps of the same episode stand right before a slot, up to `at_most`; not under matching."""
     size = replay.slots.size
-    edge = (cursor[HEAD] - cursor[USED]) % size
+    edge = (cursor[at.HEAD] - cursor[at.USED]) % size
     count = 0
     while count < at_most:
-        is_first = slot == edge if cursor[KIND] == FIFO else slot % (size // 2) == 0
+        is_first = slot == edge if cursor[at.KIND] == FIFO else slot % (size // 2) == 0
         slot = (slot - 1) % size
         if is_first or ending_at(replay, slot) != WENT_ON:
             break

@@ -6,67 +6,54 @@ over goes when the next begins.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from repertory.kernels import replay_cursor as at
 from repertory.kernels.compile import inlined, kernel
-from repertory.kernels.replay_slots import (
-    CAPACITY,
-    EPISODE_COUNT,
-    HEAD,
-    HELD,
-    LENGTH,
-    NO_STEP,
-    PLACE,
-    START,
-    WRITTEN,
-    Replay,
-    set_ending,
-)
+from repertory.kernels.replay_cursor import Cursor
+from repertory.kernels.replay_slots import NO_STEP, Replay, set_ending
 
 LONGEST_EPISODE = 4096
 """Steps of a finished episode that are kept at most."""
 
 
 @kernel
-def begin_pass_or_episode(replay: Replay, cursor: NDArray[np.int64]) -> None:
+def begin_pass_or_episode(replay: Replay, cursor: Cursor) -> None:
     """Where to write the episode; in the other half, over what the pass before last left, if this pass is full."""
     half = replay.slots.size // 2
-    room = half - cursor[HEAD] % half
-    if cursor[WRITTEN] + 1 >= cursor[CAPACITY] or room < LONGEST_EPISODE + 2:
-        lengths = replay.places[cursor[CAPACITY] + 1 :]
-        for entry in range(cursor[PLACE], cursor[EPISODE_COUNT]):
-            cursor[HELD] -= lengths[entry]
-        cursor[EPISODE_COUNT] = cursor[PLACE]
-        cursor[WRITTEN] = 0
-        cursor[PLACE] = 0
-        cursor[HEAD] = 0 if cursor[HEAD] >= half else half
-    cursor[START] = cursor[HEAD]
-    cursor[LENGTH] = 0
+    room = half - cursor[at.HEAD] % half
+    if cursor[at.WRITTEN] + 1 >= cursor[at.CAPACITY] or room < LONGEST_EPISODE + 2:
+        lengths = replay.places[cursor[at.CAPACITY] + 1 :]
+        for entry in range(cursor[at.PLACE], cursor[at.EPISODE_COUNT]):
+            cursor[at.HELD] -= lengths[entry]
+        cursor[at.EPISODE_COUNT] = cursor[at.PLACE]
+        cursor[at.WRITTEN] = 0
+        cursor[at.PLACE] = 0
+        cursor[at.HEAD] = 0 if cursor[at.HEAD] >= half else half
+    cursor[at.START] = cursor[at.HEAD]
+    cursor[at.LENGTH] = 0
 
 
 @inlined
-def room_in_pass(cursor: NDArray[np.int64]) -> tuple[int, int]:
-    here = cursor[START] + cursor[LENGTH]
-    cursor[LENGTH] += 1
+def room_in_pass(cursor: Cursor) -> tuple[int, int]:
+    here = cursor[at.START] + cursor[at.LENGTH]
+    cursor[at.LENGTH] += 1
     return here, here + 1
 
 
 @kernel
-def finish_episode(replay: Replay, cursor: NDArray[np.int64], keeps_last: bool) -> None:
+def finish_episode(replay: Replay, cursor: Cursor, keeps_last: bool) -> None:
     """Only now can the episode be drawn, in the place of an older one."""
-    table, place, length = cursor[CAPACITY] + 1, cursor[PLACE], cursor[LENGTH]
+    table, place, length = cursor[at.CAPACITY] + 1, cursor[at.PLACE], cursor[at.LENGTH]
     if keeps_last:
-        set_ending(replay, cursor[START] + length, NO_STEP)
-    if place < cursor[EPISODE_COUNT]:
-        cursor[HELD] -= replay.places[table + place]
+        set_ending(replay, cursor[at.START] + length, NO_STEP)
+    if place < cursor[at.EPISODE_COUNT]:
+        cursor[at.HELD] -= replay.places[table + place]
     else:
-        cursor[EPISODE_COUNT] = place + 1
-    replay.places[place] = cursor[START]
+        cursor[at.EPISODE_COUNT] = place + 1
+    replay.places[place] = cursor[at.START]
     replay.places[table + place] = length
-    cursor[HELD] += length
-    cursor[WRITTEN] += length
-    cursor[PLACE] += 1
-    cursor[HEAD] = cursor[START] + length + (1 if keeps_last else 0)
-    cursor[START] = cursor[HEAD]
-    cursor[LENGTH] = 0
+    cursor[at.HELD] += length
+    cursor[at.WRITTEN] += length
+    cursor[at.PLACE] += 1
+    cursor[at.HEAD] = cursor[at.START] + length + (1 if keeps_last else 0)
+    cursor[at.START] = cursor[at.HEAD]
+    cursor[at.LENGTH] = 0

@@ -5,97 +5,82 @@ Every experience draws a random key; the highest stay, in a heap with the lowest
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from repertory.kernels import replay_cursor as at
 from repertory.kernels.compile import kernel
-from repertory.kernels.replay_slots import (
-    CAPACITY,
-    FREE_COUNT,
-    HEAP_COUNT,
-    HELD,
-    NO_STEP,
-    OPEN,
-    PROTECTED,
-    QUEUE_COUNT,
-    QUEUE_FIRST,
-    TERMINATED,
-    WENT_ON,
-    Replay,
-    set_ending,
-)
+from repertory.kernels.replay_cursor import Cursor
+from repertory.kernels.replay_slots import NO_STEP, TERMINATED, WENT_ON, Replay, set_ending
 from repertory.kernels.streams import Stream, below, uniform
 
 
 @kernel
-def room_in_pool(replay: Replay, cursor: NDArray[np.int64], ending: int) -> tuple[int, int]:
+def room_in_pool(replay: Replay, cursor: Cursor, ending: int) -> tuple[int, int]:
     """The running episode's slot, or a new one, and a slot for what follows; a true end is followed by nothing."""
-    here = cursor[OPEN] if cursor[OPEN] >= 0 else _take_slot(replay, cursor)
+    here = cursor[at.OPEN] if cursor[at.OPEN] >= 0 else _take_slot(replay, cursor)
     there = here if ending == TERMINATED else _take_slot(replay, cursor)
     set_ending(replay, there, NO_STEP)
     return here, there
 
 
 @kernel
-def _take_slot(replay: Replay, cursor: NDArray[np.int64]) -> int:
-    cursor[FREE_COUNT] -= 1
+def _take_slot(replay: Replay, cursor: Cursor) -> int:
+    cursor[at.FREE_COUNT] -= 1
     slots = replay.slots.size
-    slot = replay.places[2 * slots + cursor[FREE_COUNT]]
+    slot = replay.places[2 * slots + cursor[at.FREE_COUNT]]
     replay.places[slots + slot] = 0
     return slot
 
 
 @kernel
-def release(replay: Replay, cursor: NDArray[np.int64], slot: int) -> None:
+def release(replay: Replay, cursor: Cursor, slot: int) -> None:
     """One use of a slot is over; without any, it is free."""
     slots = replay.slots.size
     replay.places[slots + slot] -= 1
     if replay.places[slots + slot] == 0:
-        replay.places[2 * slots + cursor[FREE_COUNT]] = slot
-        cursor[FREE_COUNT] += 1
+        replay.places[2 * slots + cursor[at.FREE_COUNT]] = slot
+        cursor[at.FREE_COUNT] += 1
 
 
 @kernel
-def enter_pool(replay: Replay, cursor: NDArray[np.int64], stream: Stream, here: int, there: int, ending: int) -> None:
+def enter_pool(replay: Replay, cursor: Cursor, stream: Stream, here: int, there: int, ending: int) -> None:
     """Take the experience in: among the newest if some are protected, and from there to the keys."""
     slots = replay.slots.size
     replay.places[here] = there
-    if cursor[OPEN] < 0:
+    if cursor[at.OPEN] < 0:
         replay.places[slots + here] += 1  # the running episode's own hold on the slot
     replay.places[slots + here] += 1
     if there != here:
         replay.places[slots + there] += 2  # by this experience, and by the running episode
     release(replay, cursor, here)  # the running episode moves on
     if ending == WENT_ON:
-        cursor[OPEN] = there
+        cursor[at.OPEN] = there
     else:
-        cursor[OPEN] = -1
+        cursor[at.OPEN] = -1
         if there != here:
             release(replay, cursor, there)
-    cursor[HELD] += 1
+    cursor[at.HELD] += 1
     leaving = here
-    if cursor[PROTECTED] > 0:
-        queue = 3 * slots + cursor[CAPACITY] + 1
+    if cursor[at.PROTECTED] > 0:
+        queue = 3 * slots + cursor[at.CAPACITY] + 1
         leaving = -1
-        if cursor[QUEUE_COUNT] == cursor[PROTECTED]:
-            leaving = replay.places[queue + cursor[QUEUE_FIRST]]
-            cursor[QUEUE_FIRST] = (cursor[QUEUE_FIRST] + 1) % cursor[PROTECTED]
-            cursor[QUEUE_COUNT] -= 1
-        last = (cursor[QUEUE_FIRST] + cursor[QUEUE_COUNT]) % cursor[PROTECTED]
+        if cursor[at.QUEUE_COUNT] == cursor[at.PROTECTED]:
+            leaving = replay.places[queue + cursor[at.QUEUE_FIRST]]
+            cursor[at.QUEUE_FIRST] = (cursor[at.QUEUE_FIRST] + 1) % cursor[at.PROTECTED]
+            cursor[at.QUEUE_COUNT] -= 1
+        last = (cursor[at.QUEUE_FIRST] + cursor[at.QUEUE_COUNT]) % cursor[at.PROTECTED]
         replay.places[queue + last] = here
-        cursor[QUEUE_COUNT] += 1
+        cursor[at.QUEUE_COUNT] += 1
     if leaving >= 0:
         _push(replay, cursor, uniform(stream), leaving)
-        if cursor[HEAP_COUNT] > cursor[CAPACITY] - cursor[PROTECTED]:
+        if cursor[at.HEAP_COUNT] > cursor[at.CAPACITY] - cursor[at.PROTECTED]:
             _forget_lowest(replay, cursor)
 
 
 @kernel
-def _push(replay: Replay, cursor: NDArray[np.int64], key: float, slot: int) -> None:
+def _push(replay: Replay, cursor: Cursor, key: float, slot: int) -> None:
     """Into the heap, whose lowest key is at place 0."""
     heap = replay.places[3 * replay.slots.size :]
-    place = cursor[HEAP_COUNT]
-    cursor[HEAP_COUNT] += 1
+    place = cursor[at.HEAP_COUNT]
+    cursor[at.HEAP_COUNT] += 1
     while place > 0 and replay.keys[(place - 1) // 2] > key:
         replay.keys[place] = replay.keys[(place - 1) // 2]
         heap[place] = heap[(place - 1) // 2]
@@ -105,11 +90,11 @@ def _push(replay: Replay, cursor: NDArray[np.int64], key: float, slot: int) -> N
 
 
 @kernel
-def _forget_lowest(replay: Replay, cursor: NDArray[np.int64]) -> None:
+def _forget_lowest(replay: Replay, cursor: Cursor) -> None:
     heap = replay.places[3 * replay.slots.size :]
     forgotten = heap[0]
-    cursor[HEAP_COUNT] -= 1
-    count = cursor[HEAP_COUNT]
+    cursor[at.HEAP_COUNT] -= 1
+    count = cursor[at.HEAP_COUNT]
     key, slot, place = replay.keys[count], heap[count], 0
     while 2 * place + 1 < count:
         child = 2 * place + 1
@@ -127,14 +112,14 @@ def _forget_lowest(replay: Replay, cursor: NDArray[np.int64]) -> None:
     release(replay, cursor, forgotten)
     if there != forgotten:
         release(replay, cursor, there)
-    cursor[HELD] -= 1
+    cursor[at.HELD] -= 1
 
 
 @kernel
-def draw_from_pool(replay: Replay, cursor: NDArray[np.int64], stream: Stream) -> int:
+def draw_from_pool(replay: Replay, cursor: Cursor, stream: Stream) -> int:
     heap = 3 * replay.slots.size
-    place = below(stream, cursor[HELD])
-    if place < cursor[HEAP_COUNT]:
+    place = below(stream, cursor[at.HELD])
+    if place < cursor[at.HEAP_COUNT]:
         return replay.places[heap + place]
-    place = (cursor[QUEUE_FIRST] + place - cursor[HEAP_COUNT]) % cursor[PROTECTED]
-    return replay.places[heap + cursor[CAPACITY] + 1 + place]
+    place = (cursor[at.QUEUE_FIRST] + place - cursor[at.HEAP_COUNT]) % cursor[at.PROTECTED]
+    return replay.places[heap + cursor[at.CAPACITY] + 1 + place]

@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.kernels import replay_cursor as at
 from repertory.kernels.compile import inlined
+from repertory.kernels.replay_cursor import Cursor
+from repertory.kernels.views import Matrix
 
 FIFO, FINISHED_EPISODES, MATCHING = 0, 1, 2
 EXPERIENCES, EPISODES = 0, 1
@@ -24,20 +27,6 @@ WENT_ON, TERMINATED, CUT_OFF, NO_STEP = range(4)
 _ENDINGS = 4
 """An action times this, plus how the step ended, is the number `step` in a slot."""
 WORD_BITS = 16
-
-# Places in a cursor. The first four belong to all kinds.
-(CAPACITY, KIND, SAMPLING, HELD) = range(4)
-# A ring: next slot to write, slots in use; with episodes, the table's first entry and how many there are.
-(HEAD, USED, FIRST_EPISODE, EPISODE_COUNT) = range(4, 8)
-# Finished episodes: experiences written in this pass, episodes written in it, start and length of the running one.
-(WRITTEN, PLACE, START, LENGTH) = range(8, 12)
-# Matching: unused slots, size of the heap, the queue of the newest and its capacity, slot of the running episode.
-(FREE_COUNT, HEAP_COUNT, QUEUE_FIRST, QUEUE_COUNT, PROTECTED, OPEN) = range(12, 18)
-# Bits of an observation whose elements take two values, 0 if they take more; first steps of an episode not to draw.
-(BITS, LEAD) = range(18, 20)
-CURSOR_SIZE = 20
-FIXED_IN_CURSOR = [CAPACITY, KIND, SAMPLING, PROTECTED, BITS, LEAD]
-"""The places that settings decide."""
 
 
 class Replay(NamedTuple):
@@ -86,9 +75,9 @@ def set_step(replay: Replay, slot: int, action: int, reward: float, ending: int)
 
 
 @inlined
-def slot_after(replay: Replay, cursor: NDArray[np.int64], slot: int) -> int:
+def slot_after(replay: Replay, cursor: Cursor, slot: int) -> int:
     """Where the observation that followed is."""
-    if cursor[KIND] == MATCHING:
+    if cursor[at.KIND] == MATCHING:
         return replay.places[slot]
     slot += 1
     return 0 if slot == replay.slots.size else slot
@@ -96,18 +85,12 @@ def slot_after(replay: Replay, cursor: NDArray[np.int64], slot: int) -> int:
 
 @inlined
 def read_observation(
-    replay: Replay,
-    cursor: NDArray[np.int64],
-    slot: int,
-    low: np.float32,
-    high: np.float32,
-    rows: NDArray[np.float32],
-    row: int,
+    replay: Replay, cursor: Cursor, slot: int, low: np.float32, high: np.float32, rows: Matrix, row: int
 ) -> None:
     """Write a slot's observation into a row of a matrix; bits stand for `low` and `high`."""
     stored = replay.slots[slot].observation
-    if cursor[BITS] > 0:
-        for k in range(cursor[BITS]):
+    if cursor[at.BITS] > 0:
+        for k in range(cursor[at.BITS]):
             bit = (np.int64(stored[k // WORD_BITS]) >> (k % WORD_BITS)) & 1
             rows[row, k] = high if bit == 1 else low
     else:
@@ -116,9 +99,9 @@ def read_observation(
 
 
 @inlined
-def write_observation(replay: Replay, cursor: NDArray[np.int64], slot: int, observation: NDArray[np.float32]) -> None:
+def write_observation(replay: Replay, cursor: Cursor, slot: int, observation: NDArray[np.float32]) -> None:
     """The observation of a slot; of elements that take two values, whether they are above 0."""
-    stored, bits = replay.slots[slot].observation, cursor[BITS]
+    stored, bits = replay.slots[slot].observation, cursor[at.BITS]
     if bits > 0:
         for first in range(0, bits, WORD_BITS):
             word = 0

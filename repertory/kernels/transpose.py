@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from repertory.kernels.compile import kernel
 from repertory.kernels.vector_math import LANES, as_vector, check_arrays, integer, load_vector, pointer
-
-Matrix = NDArray[np.float32]
+from repertory.kernels.views import Matrix
 
 
 @kernel

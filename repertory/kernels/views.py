@@ -7,8 +7,12 @@ them, and no kernel may return one to Python. In Python the same functions give 
 
 from __future__ import annotations
 
+import functools
+import itertools
+import math
 from typing import Any, TypeVar
 
+import numpy as np
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
@@ -16,28 +20,37 @@ from numpy.typing import NDArray
 
 from repertory.kernels.compile import compiled_as
 
+Vector = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 Arrays = TypeVar("Arrays")
 _types: Any = types
+Shapes = tuple[tuple[int, ...], ...]
 
 
 @intrinsic
-def _vector_view(typing_context: Any, array: Any, start: Any, size: Any) -> Any:
-    view = types.Array(_contiguous(array).dtype, 1, "C")
+def _cut(typing_context: Any, array: Any, shapes: Any) -> Any:
+    views = _types.Tuple([types.Array(_contiguous(array).dtype, len(shape), "C") for shape in shapes])
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _make_view(context, builder, signature, arguments[0], arguments[1], [arguments[2]])
+        start, parts = context.get_constant(types.intp, 0), []
+        for place, view in enumerate(views):
+            shape = cgutils.unpack_tuple(builder, builder.extract_value(arguments[1], place))
+            parts.append(_make_view(context, builder, signature.args[0], arguments[0], view, start, shape))
+            start = builder.add(start, functools.reduce(builder.mul, shape))
+        return context.make_tuple(builder, views, parts)
 
-    return view(array, types.int64, types.int64), generate
+    return views(array, shapes), generate
 
 
 @intrinsic
-def _matrix_view(typing_context: Any, array: Any, start: Any, rows: Any, columns: Any) -> Any:
-    view = types.Array(_contiguous(array).dtype, 2, "C")
-
+def _rows_view(typing_context: Any, matrix: Any, first: Any, rows: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _make_view(context, builder, signature, arguments[0], arguments[1], [arguments[2], arguments[3]])
+        kind, (value, first, rows) = signature.args[0], arguments
+        columns = cgutils.unpack_tuple(builder, context.make_array(kind)(context, builder, value).shape)[1]
+        start = builder.mul(first, columns)
+        return _make_view(context, builder, kind, value, signature.return_type, start, [rows, columns])
 
-    return view(array, types.int64, types.int64, types.int64), generate
+    return types.Array(_contiguous(matrix).dtype, 2, "C")(matrix, types.int64, types.int64), generate
 
 
 @intrinsic
@@ -59,16 +72,23 @@ def _borrowed(typing_context: Any, arrays: Any) -> Any:
     return arrays(arrays), generate
 
 
-@compiled_as(_vector_view)
-def vector_view(array: NDArray[Any], start: int, size: int) -> NDArray[Any]:
-    """`size` elements of a contiguous array from place `start` on, as they lie in memory."""
-    return array.reshape(-1)[start : start + size]
+@compiled_as(_cut)
+def cut(array: NDArray[Any], shapes: Shapes) -> tuple[NDArray[Any], ...]:
+    """Views of a contiguous array, one after another as it lies in memory, of these shapes."""
+    ends = list(itertools.accumulate(map(math.prod, shapes)))
+    pieces = zip([0, *ends], ends, shapes, strict=False)
+    return tuple(array.reshape(-1)[start:end].reshape(shape) for start, end, shape in pieces)
 
 
-@compiled_as(_matrix_view)
-def matrix_view(array: NDArray[Any], start: int, rows: int, columns: int) -> NDArray[Any]:
-    """`rows` x `columns` elements of a contiguous array from place `start` on, as a matrix."""
-    return array.reshape(-1)[start : start + rows * columns].reshape(rows, columns)
+def room_for(shapes: Shapes) -> int:
+    """How many elements `cut` takes."""
+    return sum(map(math.prod, shapes))
+
+
+@compiled_as(_rows_view)
+def rows_view(matrix: NDArray[Any], first: int, rows: int) -> NDArray[Any]:
+    """Some rows of a contiguous matrix."""
+    return matrix[first : first + rows]
 
 
 @compiled_as(_borrowed)
@@ -83,10 +103,10 @@ def _contiguous(array: Any) -> Any:
     return array
 
 
-def _make_view(context: Any, builder: Any, signature: Any, array: Any, start: Any, shape: list[Any]) -> Any:
-    data = context.make_array(signature.args[0])(context, builder, array).data
+def _make_view(context: Any, builder: Any, kind: Any, array: Any, view_kind: Any, start: Any, shape: list[Any]) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
     item = context.get_constant(types.intp, context.get_abi_sizeof(data.type.pointee))
-    view = context.make_array(signature.return_type)(context, builder)
+    view = context.make_array(view_kind)(context, builder)
     view.data = builder.gep(data, [start])
     view.shape = cgutils.pack_array(builder, shape)
     strides, size = [item], shape[-1]

@@ -7,17 +7,38 @@ outside passes through here first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.handle import pack
-from repertory.kernels.layout import shared_scratch
+from repertory.kernels.layout import allocate, fill_settings, shared_scratch
+from repertory.kernels.streams import new_stream
 from repertory.learners.encoding import encoder
 from repertory.learners.health import Health
 from repertory.learners.protocol import LearnerKernels
+from repertory.settings import Settings
+
+
+class Network(NamedTuple):
+    """What the network decides of a policy."""
+
+    shape: Any
+    weights: NDArray[np.float32]
+    """At the start."""
+    policy_layout: np.dtype[Any]
+    scratch_layout: np.dtype[Any]
+
+    def new_policy(self, settings: Settings, seed: int) -> NDArray[Any]:
+        """The element `policy`: settings in the fields of their names, the network, a random stream."""
+        policy = allocate(self.policy_layout)
+        fill_settings(policy, settings.as_dict())
+        policy["shape"] = self.shape
+        policy["weights"] = self.weights
+        policy["stream"] = new_stream(seed)
+        return policy
 
 
 class CompiledPolicy:
@@ -50,7 +71,7 @@ class CompiledPolicy:
     def begin_episode(self) -> None:
         self.kernels.begin_episode(self.arrays)
 
-    def act(self, observation: NDArray[np.float32]) -> int:
+    def act(self, observation: Any) -> int:
         return self.kernels.act(self.arrays, self._checked(observation))
 
     def act_at_rest(self, observation: NDArray[np.float32]) -> int:
@@ -59,13 +80,7 @@ class CompiledPolicy:
         return self.kernels.act_at_rest(self.arrays, self._checked(observation))
 
     def observe(
-        self,
-        observation: NDArray[np.float32],
-        action: int,
-        reward: float,
-        next_observation: NDArray[np.float32],
-        terminated: bool,
-        truncated: bool,
+        self, observation: Any, action: int, reward: float, next_observation: Any, terminated: bool, truncated: bool
     ) -> None:
         if not 0 <= action < self.actions:
             raise ValueError(f"action {action!r} is not one of 0 to {self.actions - 1}")
@@ -79,8 +94,12 @@ class CompiledPolicy:
             bool(truncated),
         )
 
+    def encoded(self, observation: Any) -> NDArray[np.float32]:
+        """An observation as the kernels take it; of one that is a vector, several in a row as well."""
+        return np.ascontiguousarray(self._encode(observation) if self._encode else observation, np.float32)
+
     def _checked(self, observation: Any) -> NDArray[np.float32]:
-        vector = np.ascontiguousarray(self._encode(observation) if self._encode else observation, np.float32)
+        vector = self.encoded(observation)
         if vector.shape != (self.inputs,):
             raise ValueError(f"an observation has shape {vector.shape}; this policy was built for ({self.inputs},)")
         return vector
@@ -148,6 +167,11 @@ def restore(target: NDArray[Any], source: NDArray[Any], name: str) -> None:
     if target.shape != source.shape or target.dtype != source.dtype:
         raise ValueError(f"{name} is {source.dtype}{source.shape}, needed: {target.dtype}{target.shape}")
     target[...] = source
+
+
+def as_input(policy: Any, observation: Any) -> NDArray[Any]:
+    """An observation as a policy's `action_probabilities` takes rows of them: encoded, if it is compiled."""
+    return policy.encoded(observation) if isinstance(policy, CompiledPolicy) else np.asarray(observation)
 
 
 def memory_of(learner: Any) -> int:

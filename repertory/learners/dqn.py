@@ -10,29 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import UsageError
+from repertory.kernels import network
 from repertory.kernels.compile import inlined, kernel
-from repertory.kernels.layout import allocate, fill_settings, layout, shared_scratch
-from repertory.kernels.network import (
-    Matrix,
-    NetworkShape,
-    Vector,
-    activations,
-    argmax,
-    backward,
-    count_activations,
-    count_weights,
-    forward,
-    glorot_uniform,
-    network_shape,
-    new_activations,
-)
+from repertory.kernels.layout import layout, shared_scratch
+from repertory.kernels.network import NetworkShape
 from repertory.kernels.q_loss import note_best
-from repertory.kernels.replay import begin, cursor_between_steps, draw_batch
-from repertory.kernels.replay_slots import HELD, read_observation, slot_after
+from repertory.kernels.replay import begin, cursor_between_steps, draw_batch, held
+from repertory.kernels.replay_slots import read_observation, slot_after
 from repertory.kernels.reward_range import UNSEEN, largest_return
 from repertory.kernels.streams import below, new_stream, uniform
+from repertory.kernels.views import Matrix, Vector
+from repertory.learners.compiled_policy import Network
 from repertory.learners.encoding import action_count, observation_size, value_range
-from repertory.learners.health import SAMPLE_SIZE, Health, Minibatch, norm, q_health
+from repertory.learners.health import OF_Q_LEARNING, SAMPLE_SIZE, Health, Minibatch, measure
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
 from repertory.learners.replaying import ReplayingPolicy
@@ -141,15 +131,15 @@ class DQN(Settings):
 
 
 def policy_layout(shape: NetworkShape) -> np.dtype[Any]:
-    return layout(policy_fields(count_weights(shape)))
+    return layout(policy_fields(network.count_weights(shape)))
 
 
 def scratch_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
-    batch = (count_activations(shape, batch_size),)
+    batch = (network.count_activations(shape, batch_size),)
     return layout(
         [
-            *scratch_fields(count_weights(shape), batch_size),
-            ("acting", np.float32, (count_activations(shape, 1),)),
+            *scratch_fields(network.count_weights(shape), batch_size),
+            ("acting", np.float32, (network.count_activations(shape, 1),)),
             ("online", np.float32, batch),
             ("target", np.float32, batch),
         ]
@@ -168,18 +158,18 @@ def begin_episode(dqn: Arrays) -> None:
 
 @inlined
 def best_action(weights: Vector, shape: NetworkShape, room: Vector, observation: NDArray[np.float32]) -> int:
-    batch = activations(room, shape, 1)
+    batch = network.activations(room, shape, 1)
     for k in range(shape.inputs):
         batch.inputs[0, k] = observation[k]
-    forward(weights, shape, batch, 1)
-    return argmax(batch.outputs, 0)
+    network.forward(weights, shape, batch, 1)
+    return network.argmax(batch.outputs, 0)
 
 
 @kernel
 def act(dqn: Arrays, observation: NDArray[np.float32]) -> int:
     """Epsilon-greedy on the action values."""
     policy = dqn.policy[0]
-    shape = network_shape(policy.shape)
+    shape = network.shape_of(policy.shape)
     explores = uniform(policy.stream) < policy.exploration_rate
     if explores or policy.episode < policy.random_first_steps:
         return below(policy.stream, shape.outputs)
@@ -189,29 +179,29 @@ def act(dqn: Arrays, observation: NDArray[np.float32]) -> int:
 @kernel
 def act_greedily(dqn: Arrays, observation: NDArray[np.float32]) -> int:
     policy = dqn.policy[0]
-    return best_action(policy.weights, network_shape(policy.shape), dqn.scratch[0].acting, observation)
+    return best_action(policy.weights, network.shape_of(policy.shape), dqn.scratch[0].acting, observation)
 
 
 @kernel
 def compute_gradient(dqn: Arrays) -> None:
     """Gradient of the loss on the experiences in `drawn`: Equation "DRQN loss function"."""
     policy, scratch, replay, cursor = dqn.policy[0], dqn.scratch[0], dqn.replay, dqn.policy[0].cursor
-    shape, rows = network_shape(policy.shape), policy.batch_size
-    online, target = activations(scratch.online, shape, rows), activations(scratch.target, shape, rows)
+    shape, rows = network.shape_of(policy.shape), policy.batch_size
+    online, target = network.activations(scratch.online, shape, rows), network.activations(scratch.target, shape, rows)
     for i in range(rows):
         slot = scratch.drawn[i]
         after = slot_after(replay, cursor, slot)
         read_observation(replay, cursor, slot, policy.low, policy.high, online.inputs, i)
         read_observation(replay, cursor, after, policy.low, policy.high, target.inputs, i)
     if policy.double_q:
-        forward(policy.weights, shape, target, rows)
+        network.forward(policy.weights, shape, target, rows)
         note_best(target.outputs, rows, scratch.best_next)
-    forward(policy.weights, shape, online, rows)
-    forward(policy.target_weights, shape, target, rows)
+    network.forward(policy.weights, shape, online, rows)
+    network.forward(policy.target_weights, shape, target, rows)
     if not policy.double_q:
         note_best(target.outputs, rows, scratch.best_next)
     temporal_differences(dqn, online.outputs, target.outputs, online.gradient_outputs)
-    backward(policy.weights, shape, online, rows, scratch.gradient)
+    network.backward(policy.weights, shape, online, rows, scratch.gradient)
 
 
 observe = make_observe(compute_gradient)
@@ -233,48 +223,35 @@ class DQNLearner(ReplayingPolicy):
     def __init__(
         self, settings: DQN, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
     ) -> None:
-        inputs, actions = observation_size("DQN", observation_space), action_count("DQN", action_space)
-        self.shape = NetworkShape(inputs, *settings.net_arch, actions)
-        weights = glorot_uniform(self.shape, np.random.default_rng(seed))
-        scratch = scratch_layout(self.shape, settings.batch_size)
-        self._build(settings, policy_layout(self.shape), scratch, weights, observation_space, actions, seed)
-
-    def _build(
-        self,
-        settings: DQN,
-        policy_layout: np.dtype[Any],
-        scratch_layout: np.dtype[Any],
-        weights: NDArray[np.float32],
-        observation_space: gymnasium.Space,
-        actions: int,
-        seed: int,
-        lead: int = 0,
-    ) -> None:
-        """What does not depend on the network; `lead` is the first steps of an episode that are not replayed."""
+        name = type(settings).__name__
+        inputs, actions = observation_size(name, observation_space), action_count(name, action_space)
         self.settings = settings
-        self._plan_memory(settings, observation_space, actions, lead)
-        memory = self._new_memory()
-        policy = allocate(policy_layout)
-        fill_settings(policy, settings.as_dict())
-        policy["shape"] = self.shape
+        new = self._new_network(inputs, actions, np.random.default_rng(seed))
+        self.shape = new.shape
+        memory = self._plan_memory(settings, observation_space, inputs, actions)
+        policy = new.new_policy(settings, seed)
         policy["low"], policy["high"] = value_range(observation_space)
         policy["bounds_target"] = settings.target_bound is not None
         policy["bound_from_rewards"] = settings.target_bound == "rewards"
         policy["target_limit"] = settings.target_bound if isinstance(settings.target_bound, float) else 0.0
         policy["uses_huber"] = settings.loss == "huber"
         policy["uses_adam"] = settings.optimizer == "adam"
-        policy["weights"] = policy["target_weights"] = weights
-        policy["stream"] = new_stream(seed)
+        policy["target_weights"] = new.weights
         policy["cursor"] = memory.cursor
         policy["least_held"] = self._least_held(settings)
-        arrays = Arrays(policy, memory.replay, shared_scratch(scratch_layout))
-        super().__init__(arrays, self.shape.inputs, actions, observation_space)
+        arrays = Arrays(policy, memory.replay, shared_scratch(new.scratch_layout))
+        super().__init__(arrays, inputs, actions, observation_space)
+
+    def _new_network(self, inputs: int, actions: int, rng: np.random.Generator) -> Network:
+        shape = NetworkShape(inputs, *self.settings.net_arch, actions)
+        scratch = scratch_layout(shape, self.settings.batch_size)
+        return Network(shape, network.glorot_uniform(shape, rng), policy_layout(shape), scratch)
 
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action, for each row of observations."""
-        batch = new_activations(self.shape, len(observations))
+        batch = network.new_activations(self.shape, len(observations))
         batch.inputs[:] = self.checked_rows(observations)
-        forward(self.policy["weights"], self.shape, batch, len(observations))
+        network.forward(self.policy["weights"], self.shape, batch, len(observations))
         return batch.outputs * self._value_of_one
 
     @property
@@ -292,12 +269,11 @@ class DQNLearner(ReplayingPolicy):
 
     def health(self) -> Health:
         """On experiences drawn as for an update."""
-        bound = largest_return(self.policy, self.settings.gamma) if self.policy["life"] > 0 else np.nan
-        return q_health(self._sample(), {"q_bound": bound, "weight_norm": norm(self.policy["weights"])})
+        return measure(OF_Q_LEARNING, self.policy, self.settings.gamma, self._sample())
 
     def _sample(self) -> list[Minibatch]:
         """Minibatches replayed by a copy of the policy."""
-        if self.policy["cursor"][HELD] == 0:
+        if held(self.policy["cursor"]) == 0:
             return []
         arrays = self.arrays._replace(policy=self.arrays.policy.copy())
         policy, scratch = arrays.policy[0], self.scratch
@@ -314,5 +290,5 @@ class DQNLearner(ReplayingPolicy):
     def _replay_drawn(self, arrays: Arrays) -> tuple[Matrix, tuple[Matrix, ...]]:
         """Compute the gradient on the experiences `drawn`; what the network came to, and copies of its layers."""
         compute_gradient(arrays)
-        batch = activations(self.scratch["online"], self.shape, self.settings.batch_size)
+        batch = network.activations(self.scratch["online"], self.shape, self.settings.batch_size)
         return batch.outputs, (batch.hidden_1.copy(), batch.hidden_2.copy())

@@ -14,31 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import UsageError
+from repertory.kernels import recurrent
 from repertory.kernels.compile import kernel
 from repertory.kernels.layout import layout
-from repertory.kernels.network import Matrix, argmax
+from repertory.kernels.network import argmax
 from repertory.kernels.q_loss import note_best
-from repertory.kernels.recurrent import (
-    BatchOfWindows,
-    RecurrentShape,
-    count_recurrent_weights,
-    count_window,
-    count_window_gradient,
-    forest_shape,
-    index_distinct,
-    initial_recurrent_weights,
-    last_activations,
-    recurrent_shape,
-    window,
-    window_backward,
-    window_forward,
-    window_gradient,
-)
+from repertory.kernels.recurrent import BatchOfWindows, RecurrentShape
 from repertory.kernels.replay import begin, steps_before
 from repertory.kernels.replay_slots import read_observation
 from repertory.kernels.streams import below, uniform
+from repertory.kernels.views import Matrix
+from repertory.learners.compiled_policy import Network
 from repertory.learners.dqn import DQN, DQNLearner
-from repertory.learners.encoding import action_count, observation_size
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
 from repertory.learners.windows import window_outputs
@@ -80,31 +67,29 @@ class DRQN(DQN):
 def policy_layout(shape: RecurrentShape, steps: int) -> np.dtype[Any]:
     return layout(
         [
-            *policy_fields(count_recurrent_weights(shape)),
+            *policy_fields(recurrent.count_weights(shape)),
             ("window", np.int64, ()),
             ("recent", np.float32, (steps, shape.inputs)),
             ("recent_count", np.int64, ()),
-            ("acting_start", np.int64, (1,)),
-            ("in_order", np.int64, (steps,)),
         ]
     )
 
 
 def scratch_layout(shape: RecurrentShape, batch_size: int, steps: int) -> np.dtype[Any]:
     observations = batch_size * (steps + 1)
-    batch = (count_window(shape, observations, batch_size, steps),)
+    batch = (recurrent.count_window(shape, observations, batch_size, steps),)
     return layout(
         [
-            *scratch_fields(count_recurrent_weights(shape), batch_size),
-            ("acting", np.float32, (count_window(shape, steps, 1, steps),)),
+            *scratch_fields(recurrent.count_weights(shape), batch_size),
+            ("acting", np.float32, (recurrent.count_window(shape, steps, 1, steps),)),
             ("online", np.float32, batch),
             ("target", np.float32, batch),
-            ("way_back", np.float32, (count_window_gradient(shape, observations, batch_size, steps),)),
+            ("way_back", np.float32, (recurrent.count_window_gradient(shape, observations, batch_size, steps),)),
             ("online_starts", np.int64, (batch_size,)),
             ("target_starts", np.int64, (batch_size,)),
             ("places", np.int64, (observations,)),
-            ("online_forest", np.int64, forest_shape(batch_size, steps)),
-            ("target_forest", np.int64, forest_shape(batch_size, steps)),
+            ("online_forest", np.int64, recurrent.forest_shape(batch_size, steps)),
+            ("target_forest", np.int64, recurrent.forest_shape(batch_size, steps)),
             ("checksums", np.float64, (observations,)),
         ]
     )
@@ -124,20 +109,23 @@ def begin_episode(drqn: Arrays) -> None:
 @kernel
 def act(drqn: Arrays, observation: NDArray[np.float32]) -> int:
     """Epsilon-greedy on the action values after the last `window` observations."""
-    policy = drqn.policy[0]
-    shape = recurrent_shape(policy.shape)
+    policy, scratch = drqn.policy[0], drqn.scratch[0]
+    shape = recurrent.shape_of(policy.shape)
     explores = uniform(policy.stream) < policy.exploration_rate
     if explores or policy.episode < policy.random_first_steps:
         return below(policy.stream, shape.outputs)
     earlier = policy.recent_count
     steps = earlier + 1
-    batch = window(drqn.scratch[0].acting, shape, steps, 1, steps)
+    batch = recurrent.window(scratch.acting, shape, steps, 1, steps)
     for k in range(shape.inputs):
         for t in range(earlier):
             batch.inputs[t, k] = policy.recent[t, k]
         batch.inputs[earlier, k] = observation[k]
-    made = BatchOfWindows(steps, 1, steps, policy.in_order[:steps], policy.acting_start, drqn.scratch[0].online_forest)
-    window_forward(policy.weights, shape, batch, made)
+    for t in range(steps):
+        scratch.places[t] = t
+    scratch.online_starts[0] = 0
+    made = BatchOfWindows(steps, 1, steps, scratch.places, scratch.online_starts, scratch.online_forest)
+    recurrent.window_forward(policy.weights, shape, batch, made)
     return argmax(batch.outputs, 0)
 
 
@@ -145,17 +133,20 @@ def act(drqn: Arrays, observation: NDArray[np.float32]) -> int:
 def compute_gradient(drqn: Arrays) -> None:
     """Gradient of the loss on the windows that end in the experiences `drawn`: Equation "DRQN loss function"."""
     policy, scratch = drqn.policy[0], drqn.scratch[0]
-    shape, rows, steps = recurrent_shape(policy.shape), policy.batch_size, policy.window
+    shape, rows, steps = recurrent.shape_of(policy.shape), policy.batch_size, policy.window
     most = rows * (steps + 1)
-    online, target = window(scratch.online, shape, most, rows, steps), window(scratch.target, shape, most, rows, steps)
-    way_back = window_gradient(scratch.way_back, shape, most, rows, steps)
+    online, target = (
+        recurrent.window(scratch.online, shape, most, rows, steps),
+        recurrent.window(scratch.target, shape, most, rows, steps),
+    )
+    way_back = recurrent.window_gradient(scratch.way_back, shape, most, rows, steps)
     for i in range(rows):
         earlier = steps_before(drqn.replay, policy.cursor, scratch.drawn[i], steps - 1)
         scratch.online_starts[i] = steps - 1 - earlier
         scratch.target_starts[i] = max(steps - 2 - earlier, 0)  # one observation more, if there is room
         read_window(drqn, online.inputs, i)
     # The target's windows are the same observations moved on by one step, so one table of them serves both networks.
-    distinct = index_distinct(online.inputs, most, scratch.places, scratch.checksums)
+    distinct = recurrent.index_distinct(online.inputs, most, scratch.places, scratch.checksums)
     for place in range(distinct):
         for k in range(shape.inputs):
             target.inputs[place, k] = online.inputs[place, k]
@@ -166,14 +157,14 @@ def compute_gradient(drqn: Arrays) -> None:
         distinct, rows, steps, scratch.places[rows:], scratch.target_starts, scratch.target_forest
     )
     if policy.double_q:
-        window_forward(policy.weights, shape, target, target_made)
+        recurrent.window_forward(policy.weights, shape, target, target_made)
         note_best(target.outputs, rows, scratch.best_next)
-    window_forward(policy.weights, shape, online, made)
-    window_forward(policy.target_weights, shape, target, target_made)
+    recurrent.window_forward(policy.weights, shape, online, made)
+    recurrent.window_forward(policy.target_weights, shape, target, target_made)
     if not policy.double_q:
         note_best(target.outputs, rows, scratch.best_next)
     temporal_differences(drqn, online.outputs, target.outputs, way_back.outputs)
-    window_backward(policy.weights, shape, online, made, way_back, scratch.gradient)
+    recurrent.window_backward(policy.weights, shape, online, made, way_back, scratch.gradient)
 
 
 @kernel
@@ -190,20 +181,9 @@ def read_window(drqn: Arrays, inputs: NDArray[np.float32], row: int) -> None:
             scratch.places[place] = place
 
 
-_learn = make_observe(compute_gradient)
-
-
 @kernel
-def observe(
-    drqn: Arrays,
-    observation: NDArray[np.float32],
-    action: int,
-    reward: float,
-    next_observation: NDArray[np.float32],
-    terminated: bool,
-    truncated: bool,
-) -> None:
-    """DQN's step; besides, the observation joins those to look back over."""
+def note_observation(drqn: Arrays, observation: NDArray[np.float32]) -> None:
+    """Put it among those to look back on, in the place of the oldest."""
     policy = drqn.policy[0]
     if policy.recent_count == policy.window - 1:
         for t in range(policy.recent_count - 1):
@@ -214,7 +194,9 @@ def observe(
         for k in range(observation.size):
             policy.recent[policy.recent_count, k] = observation[k]
         policy.recent_count += 1
-    _learn(drqn, observation, action, reward, next_observation, terminated, truncated)
+
+
+observe = make_observe(compute_gradient, note_observation)
 
 
 # ---------------------------------------------------------------------------------------------------- face
@@ -226,19 +208,12 @@ class DRQNLearner(DQNLearner):
     kernels = LearnerKernels(begin_episode, act, observe)
     state_fields = (*DQNLearner.state_fields, "recent", "recent_count")
     settings: DRQN
-    shape: RecurrentShape  # type: ignore[assignment]
+    shape: RecurrentShape
 
-    def __init__(
-        self, settings: DRQN, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
-    ) -> None:
-        inputs, actions = observation_size("DRQN", observation_space), action_count("DRQN", action_space)
-        self.shape = RecurrentShape(inputs, *settings.net_arch, actions)
-        weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed))
-        layout = policy_layout(self.shape, settings.window)
-        scratch = scratch_layout(self.shape, settings.batch_size, settings.window)
-        lead = settings.window - 1 if settings.full_windows else 0
-        self._build(settings, layout, scratch, weights, observation_space, actions, seed, lead)
-        self.policy["in_order"][:] = np.arange(settings.window)
+    def _new_network(self, inputs: int, actions: int, rng: np.random.Generator) -> Network:
+        shape, steps = RecurrentShape(inputs, *self.settings.net_arch, actions), self.settings.window
+        scratch = scratch_layout(shape, self.settings.batch_size, steps)
+        return Network(shape, recurrent.initial_weights(shape, rng), policy_layout(shape, steps), scratch)
 
     def state_limits(self) -> dict[str, tuple[int, int]]:
         return {"recent_count": (0, self.settings.window - 1)}
@@ -250,5 +225,7 @@ class DRQNLearner(DQNLearner):
     def _replay_drawn(self, arrays: Arrays) -> tuple[Matrix, tuple[Matrix, ...]]:
         compute_gradient(arrays)
         rows, steps = self.settings.batch_size, self.settings.window
-        batch = window(self.scratch["online"], self.shape, rows * (steps + 1), rows, steps)
-        return batch.outputs, last_activations(batch, self.scratch["places"], self.scratch["online_forest"], steps)
+        batch = recurrent.window(self.scratch["online"], self.shape, rows * (steps + 1), rows, steps)
+        return batch.outputs, recurrent.last_activations(
+            batch, self.scratch["places"], self.scratch["online_forest"], steps
+        )

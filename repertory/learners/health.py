@@ -9,13 +9,14 @@ comes out depends on the learner's `state_dict` alone. What there is nothing to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels.actor_critic import SMALLEST
+from repertory.kernels.reward_range import largest_return
 
 Health = dict[str, float]
 
@@ -93,26 +94,14 @@ def norm(vector: NDArray[Any]) -> float:
     return float(np.linalg.norm(vector.astype(np.float64)))
 
 
-def q_health(minibatches: list[Minibatch], known: Health) -> Health:
-    """All of `OF_Q_LEARNING`: what is `known` already, and the rest from the minibatches."""
-    return _health(OF_Q_LEARNING, minibatches, known, _of_action_values)
-
-
-def actor_critic_health(minibatches: list[Minibatch], known: Health) -> Health:
-    """The same for `OF_ACTOR_CRITIC`."""
-    return _health(OF_ACTOR_CRITIC, minibatches, known, _of_policy_and_value)
-
-
-def _health(
-    names: Iterable[str],
-    minibatches: list[Minibatch],
-    known: Health,
-    of_outputs: Callable[[NDArray[np.float64]], Health],
-) -> Health:
-    found = dict(known)
+def measure(names: Mapping[str, str], policy: Any, gamma: float, minibatches: list[Minibatch]) -> Health:
+    """All of `names`, which are `OF_Q_LEARNING` or `OF_ACTOR_CRITIC`, of a policy's memory and of a sample."""
+    bound = largest_return(policy, gamma) if policy["life"] > 0 else np.nan
+    found = {"q_bound": bound, "value_bound": bound, "weight_norm": norm(policy["weights"])}
     if minibatches:
         with np.errstate(all="ignore"):  # of values that have run away, some measures are infinite
             outputs = np.concatenate([batch.outputs for batch in minibatches]).astype(np.float64)
+            of_outputs = _of_action_values if names is OF_Q_LEARNING else _of_policy_and_value
             found |= _of_learning(minibatches) | of_outputs(outputs)
     return {name: float(found.get(name, np.nan)) for name in names}
 

@@ -11,36 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import UsageError
+from repertory.kernels import network
 from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import inlined, kernel
-from repertory.kernels.layout import allocate, fill_settings, layout, shared_scratch
-from repertory.kernels.network import (
-    Matrix,
-    NetworkShape,
-    activations,
-    backward,
-    count_activations,
-    count_weights,
-    forward,
-    glorot_uniform,
-    network_shape,
-    new_activations,
-)
-from repertory.kernels.reward_range import UNSEEN, largest_return, note_reward
-from repertory.kernels.streams import below, new_stream
-from repertory.learners.compiled_policy import CompiledPolicy
+from repertory.kernels.layout import layout, shared_scratch
+from repertory.kernels.network import NetworkShape
+from repertory.kernels.reward_range import UNSEEN
+from repertory.kernels.streams import below
+from repertory.kernels.views import Matrix
+from repertory.learners import proximal
+from repertory.learners.compiled_policy import CompiledPolicy, Network
 from repertory.learners.encoding import action_count, observation_size
-from repertory.learners.health import Health, Minibatch, actor_critic_health, norm
+from repertory.learners.health import OF_ACTOR_CRITIC, Health, Minibatch, measure
 from repertory.learners.protocol import LearnerKernels
-from repertory.learners.proximal import (
-    Arrays,
-    differentiate_loss,
-    estimate_advantages,
-    gather_batch,
-    make_update,
-    policy_fields,
-    scratch_fields,
-)
+from repertory.learners.proximal import Arrays
 from repertory.settings import Settings, setting
 
 # ------------------------------------------------------------------------------------------------ settings
@@ -120,13 +104,13 @@ class PPO(Settings):
 
 
 def policy_layout(shape: NetworkShape, n_steps: int) -> np.dtype[Any]:
-    fields = policy_fields(count_weights(shape), n_steps)
+    fields = proximal.policy_fields(network.count_weights(shape), n_steps)
     return layout([*fields, ("observations", np.float32, (n_steps + 1, shape.inputs))])
 
 
 def scratch_layout(shape: NetworkShape, batch_size: int) -> np.dtype[Any]:
-    fields = scratch_fields(count_weights(shape), batch_size)
-    return layout([*fields, ("room", np.float32, (count_activations(shape, batch_size),))])
+    fields = proximal.scratch_fields(network.count_weights(shape), batch_size)
+    return layout([*fields, ("room", np.float32, (network.count_activations(shape, batch_size),))])
 
 
 # ------------------------------------------------------------------------------------------------- kernels
@@ -143,11 +127,11 @@ def begin_episode(ppo: Arrays) -> None:
 def look(ppo: Arrays, observation: NDArray[np.float32]) -> Matrix:
     """The network's outputs, in the first row: logits of the actions, then the value."""
     policy = ppo.policy[0]
-    shape = network_shape(policy.shape)
-    batch = activations(ppo.scratch[0].room, shape, policy.batch_size)
+    shape = network.shape_of(policy.shape)
+    batch = network.activations(ppo.scratch[0].room, shape, policy.batch_size)
     for k in range(shape.inputs):
         batch.inputs[0, k] = observation[k]
-    forward(policy.weights, shape, batch, 1)
+    network.forward(policy.weights, shape, batch, 1)
     return batch.outputs
 
 
@@ -155,7 +139,7 @@ def look(ppo: Arrays, observation: NDArray[np.float32]) -> Matrix:
 def act(ppo: Arrays, observation: NDArray[np.float32]) -> int:
     """An action drawn from the policy."""
     policy = ppo.policy[0]
-    actions = network_shape(policy.shape).outputs - 1
+    actions = network.shape_of(policy.shape).outputs - 1
     if policy.episode < policy.random_first_steps:
         return below(policy.stream, actions)
     outputs = look(ppo, observation)
@@ -176,70 +160,50 @@ def act_greedily(ppo: Arrays, observation: NDArray[np.float32]) -> int:
 def evaluate(ppo: Arrays, ended: bool) -> None:
     """Before the epochs: values, old probabilities, advantages and value targets of the collected steps."""
     policy = ppo.policy[0]
-    shape, steps = network_shape(policy.shape), policy.collected
-    actions = shape.outputs - 1
-    batch = activations(ppo.scratch[0].room, shape, policy.batch_size)
+    shape, steps = network.shape_of(policy.shape), policy.collected
+    batch = network.activations(ppo.scratch[0].room, shape, policy.batch_size)
     for first in range(0, steps + 1, policy.batch_size):
         rows = min(policy.batch_size, steps + 1 - first)
         for i in range(rows):
             for k in range(shape.inputs):
                 batch.inputs[i, k] = policy.observations[first + i, k]
-        forward(policy.weights, shape, batch, rows)
-        for i in range(rows):
-            policy.values[first + i] = batch.outputs[i, actions]
-            if first + i < steps:
-                softmax_in_place(batch.outputs, i, actions)
-                policy.old[first + i] = batch.outputs[i, policy.actions[first + i]]
-    estimate_advantages(ppo, ended)
+        network.forward(policy.weights, shape, batch, rows)
+        proximal.note_outputs(ppo, batch.outputs, first, rows)
+    proximal.estimate_advantages(ppo, ended)
 
 
 @kernel
 def compute_gradient(ppo: Arrays, first: int, rows: int) -> None:
     """Gradient of the loss on the steps `order[first : first + rows]`: Equation "PPO loss function"."""
     policy = ppo.policy[0]
-    shape = network_shape(policy.shape)
-    batch = activations(ppo.scratch[0].room, shape, policy.batch_size)
+    shape = network.shape_of(policy.shape)
+    batch = network.activations(ppo.scratch[0].room, shape, policy.batch_size)
     for i in range(rows):
         t = policy.order[first + i]
         for k in range(shape.inputs):
             batch.inputs[i, k] = policy.observations[t, k]
-    gather_batch(ppo, first, rows)
-    forward(policy.weights, shape, batch, rows)
-    differentiate_loss(ppo, batch.outputs, rows, batch.gradient_outputs)
-    backward(policy.weights, shape, batch, rows, ppo.scratch[0].gradient)
-
-
-update = make_update(evaluate, compute_gradient)
+    proximal.gather_batch(ppo, first, rows)
+    network.forward(policy.weights, shape, batch, rows)
+    proximal.differentiate_loss(ppo, batch.outputs, rows, batch.gradient_outputs)
+    network.backward(policy.weights, shape, batch, rows, ppo.scratch[0].gradient)
 
 
 @kernel
-def observe(
-    ppo: Arrays,
-    observation: NDArray[np.float32],
-    action: int,
-    reward: float,
-    next_observation: NDArray[np.float32],
-    terminated: bool,
-    truncated: bool,
-) -> None:
-    """Collect the step; update once enough are collected or the episode is over."""
+def note_observations(ppo: Arrays, observation: NDArray[np.float32], next_observation: NDArray[np.float32]) -> None:
+    """Of a step to be collected."""
     policy = ppo.policy[0]
-    t = policy.collected
-    note_reward(policy, reward)
     if policy.episode >= policy.random_first_steps:
         for k in range(observation.size):
-            policy.observations[t, k] = observation[k]
-            policy.observations[t + 1, k] = next_observation[k]
-        policy.actions[t] = action
-        policy.rewards[t] = reward
-        policy.collected += 1
-    policy.life += 1
-    policy.episode += 1
-    over = terminated or truncated
-    if policy.collected > 0 and (over or policy.collected == policy.n_steps):
-        ended = terminated or (truncated and not policy.timeout_bootstraps)
-        update(ppo, ended)
-        policy.collected = 0
+            policy.observations[policy.collected, k] = observation[k]
+            policy.observations[policy.collected + 1, k] = next_observation[k]
+
+
+@kernel
+def move_on(ppo: Arrays, steps: int) -> None:
+    """Nothing of what came before is looked back on."""
+
+
+observe = proximal.make_observe(note_observations, move_on, evaluate, compute_gradient)
 
 
 # ---------------------------------------------------------------------------------------------------- face
@@ -249,6 +213,7 @@ class PPOLearner(CompiledPolicy):
     """One PPO policy: network, optimiser, the steps collected since the last update, random stream."""
 
     kernels = LearnerKernels(begin_episode, act, observe, act_greedily)
+    _evaluate: ClassVar[Any] = staticmethod(evaluate)
     state_fields: ClassVar[tuple[str, ...]] = (
         *("weights", "mean", "square", "observations", "actions", "rewards", "stream"),
         *("collected", "life", "episode", "updates", "loss_total"),
@@ -259,32 +224,12 @@ class PPOLearner(CompiledPolicy):
     def __init__(
         self, settings: PPO, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
     ) -> None:
-        inputs, actions = observation_size("PPO", observation_space), action_count("PPO", action_space)
-        self.shape = NetworkShape(inputs, *settings.net_arch, actions + 1)
-        weights = glorot_uniform(self.shape, np.random.default_rng(seed), heads=(actions, 1))
-        scratch = scratch_layout(self.shape, settings.batch_size)
-        layout = policy_layout(self.shape, settings.n_steps)
-        self._build(settings, layout, scratch, weights, observation_space, actions, seed)
-
-    def state_limits(self) -> dict[str, tuple[int, int]]:
-        most = self.settings.n_steps
-        return {"collected": (0, most - 1), "rollout": (0, most), "actions": (0, self.actions - 1)}
-
-    def _build(
-        self,
-        settings: PPO,
-        policy_layout: np.dtype[Any],
-        scratch_layout: np.dtype[Any],
-        weights: NDArray[np.float32],
-        observation_space: gymnasium.Space,
-        actions: int,
-        seed: int,
-    ) -> None:
-        """What does not depend on the network."""
+        name = type(settings).__name__
+        inputs, actions = observation_size(name, observation_space), action_count(name, action_space)
         self.settings = settings
-        policy = allocate(policy_layout)
-        fill_settings(policy, settings.as_dict())
-        policy["shape"] = self.shape
+        new = self._new_network(inputs, actions, np.random.default_rng(seed))
+        self.shape = new.shape
+        policy = new.new_policy(settings, seed)
         policy["max_norm"] = settings.max_grad_norm or 0.0
         policy["value_clip"] = settings.clip_range_vf or 0.0
         policy["largest_kl"] = 1.5 * (settings.target_kl or 0.0)
@@ -293,15 +238,23 @@ class PPOLearner(CompiledPolicy):
         policy["shuffles"] = settings.minibatches == "shuffled"
         policy["discounts_delta"] = settings.delta == "discounted"
         policy["learns_returns"] = settings.value_target == "return"
-        policy["weights"] = weights
-        policy["stream"] = new_stream(seed)
-        super().__init__(Arrays(policy, shared_scratch(scratch_layout)), self.shape.inputs, actions, observation_space)
+        super().__init__(Arrays(policy, shared_scratch(new.scratch_layout)), inputs, actions, observation_space)
+
+    def _new_network(self, inputs: int, actions: int, rng: np.random.Generator) -> Network:
+        shape = NetworkShape(inputs, *self.settings.net_arch, actions + 1)
+        weights = network.glorot_uniform(shape, rng, heads=(actions, 1))
+        scratch = scratch_layout(shape, self.settings.batch_size)
+        return Network(shape, weights, policy_layout(shape, self.settings.n_steps), scratch)
+
+    def state_limits(self) -> dict[str, tuple[int, int]]:
+        most = self.settings.n_steps
+        return {"collected": (0, most - 1), "rollout": (0, most), "actions": (0, self.actions - 1)}
 
     def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of the actions and, last, the value, for each row of observations."""
-        batch = new_activations(self.shape, len(observations))
+        batch = network.new_activations(self.shape, len(observations))
         batch.inputs[:] = self.checked_rows(observations)
-        forward(self.policy["weights"], self.shape, batch, len(observations))
+        network.forward(self.policy["weights"], self.shape, batch, len(observations))
         return batch.outputs
 
     def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -311,8 +264,7 @@ class PPOLearner(CompiledPolicy):
 
     def health(self) -> Health:
         """On the steps collected since the last update or, right after one, on its own."""
-        bound = largest_return(self.policy, self.settings.gamma) if self.policy["life"] > 0 else np.nan
-        return actor_critic_health(self._sample(), {"value_bound": bound, "weight_norm": norm(self.policy["weights"])})
+        return measure(OF_ACTOR_CRITIC, self.policy, self.settings.gamma, self._sample())
 
     def _sample(self) -> list[Minibatch]:
         """Those steps as a copy of the policy would learn from them first."""
@@ -338,11 +290,8 @@ class PPOLearner(CompiledPolicy):
         if policy["collected"] == 0:
             policy["collected"] = policy["rollout"]
 
-    def _evaluate(self, arrays: Arrays, ended: bool) -> None:
-        evaluate(arrays, ended)
-
     def _differentiate(self, arrays: Arrays, first: int, rows: int) -> tuple[Matrix, tuple[Matrix, ...]]:
         """Compute a minibatch's gradient; what the network came to, and copies of its layers."""
         compute_gradient(arrays, first, rows)
-        batch = activations(self.scratch["room"], self.shape, self.settings.batch_size)
+        batch = network.activations(self.scratch["room"], self.shape, self.settings.batch_size)
         return batch.outputs[:rows], (batch.hidden_1[:rows].copy(), batch.hidden_2[:rows].copy())

@@ -31,13 +31,7 @@ class Learner(Protocol):
         """The action to take, exploration included."""
 
     def observe(
-        self,
-        observation: Any,
-        action: Any,
-        reward: float,
-        next_observation: Any,
-        terminated: bool,
-        truncated: bool,
+        self, observation: Any, action: Any, reward: float, next_observation: Any, terminated: bool, truncated: bool
     ) -> None:
         """What came of an action. Remember it, learn from it."""
 

@@ -20,10 +20,10 @@ from repertory.kernels.actor_critic import (
 from repertory.kernels.advantage import discounted_returns, generalised_advantages
 from repertory.kernels.compile import kernel
 from repertory.kernels.layout import Field
-from repertory.kernels.network import Matrix
 from repertory.kernels.optimisers import adam, clip_norm
-from repertory.kernels.reward_range import REWARD_RANGE
+from repertory.kernels.reward_range import REWARD_RANGE, note_reward
 from repertory.kernels.streams import below
+from repertory.kernels.views import Matrix
 
 
 class Arrays(NamedTuple):
@@ -74,10 +74,14 @@ def scratch_fields(weights: int, batch_size: int) -> list[Field]:
 _PROBABILITY, _OLD, _ADVANTAGE, _TARGET, _WEIGHT, _OLD_VALUE = range(6)
 
 
-def make_update(
-    evaluate: Callable[[Any, bool], None], compute_gradient: Callable[[Any, int, int], None]
-) -> Callable[[Any, bool], None]:
-    """The epochs shared by PPO and its recurrent kin, around the network passes that tell them apart."""
+def make_observe(
+    note_observations: Callable[[Any, NDArray[np.float32], NDArray[np.float32]], None],
+    move_on: Callable[[Any, int], None],
+    evaluate: Callable[[Any, bool], None],
+    compute_gradient: Callable[[Any, int, int], None],
+) -> Callable[..., None]:
+    """The step and the epochs shared by PPO and its recurrent kin, around what tells them apart: where observations are
+    written and what becomes of them once steps are learned from or left out, and the network passes."""
 
     @kernel
     def update(ppo: Any, ended: bool) -> None:
@@ -107,39 +111,62 @@ def make_update(
                 if policy.max_norm > 0.0:
                     clip_norm(scratch.gradient, policy.max_norm)
                 policy.updates += 1
-                adam(
-                    policy.weights,
-                    scratch.gradient,
-                    policy.mean,
-                    policy.square,
-                    policy.updates,
-                    rate,
-                    policy.adam_beta_1,
-                    policy.adam_beta_2,
-                    policy.adam_eps,
-                )
+                adam(policy, scratch.gradient, policy.mean, policy.square, rate)
 
-    return update
+    @kernel
+    def observe(
+        ppo: Any,
+        observation: NDArray[np.float32],
+        action: int,
+        reward: float,
+        next_observation: NDArray[np.float32],
+        terminated: bool,
+        truncated: bool,
+    ) -> None:
+        """Collect the step; update once enough are collected or the episode is over."""
+        policy = ppo.policy[0]
+        t = policy.collected
+        note_reward(policy, reward)
+        note_observations(ppo, observation, next_observation)
+        policy.life += 1
+        if policy.episode >= policy.random_first_steps:
+            policy.actions[t] = action
+            policy.rewards[t] = reward
+            policy.collected += 1
+            if terminated or truncated or policy.collected == policy.n_steps:
+                update(ppo, terminated or (truncated and not policy.timeout_bootstraps))
+                move_on(ppo, policy.collected)
+                policy.collected = 0
+        else:
+            move_on(ppo, 1)
+        policy.episode += 1
+
+    return observe
+
+
+@kernel
+def note_outputs(ppo: Any, outputs: Matrix, first: int, rows: int) -> None:
+    """What the network came to on the collected steps from `first` on: values, and probabilities of the actions taken.
+    After the last step there is a value only."""
+    policy, actions = ppo.policy[0], outputs.shape[1] - 1
+    for i in range(rows):
+        policy.values[first + i] = outputs[i, actions]
+        if first + i < policy.collected:
+            softmax_in_place(outputs, i, actions)
+            policy.old[first + i] = outputs[i, policy.actions[first + i]]
 
 
 @kernel
 def estimate_advantages(ppo: Any, ended: bool) -> None:
     """Advantages and value targets of the collected steps, from `rewards` and `values`."""
     policy = ppo.policy[0]
-    steps = policy.collected
+    steps, gamma, lambda_ = policy.collected, policy.gamma, policy.gae_lambda
     final_value = np.float32(0.0) if ended else policy.values[steps]
     generalised_advantages(
-        policy.rewards,
-        policy.values,
-        final_value,
-        steps,
-        policy.gamma,
-        policy.gae_lambda,
-        policy.discounts_delta,
-        policy.advantages,
+        policy.rewards, policy.values, final_value, steps, gamma, lambda_, policy.discounts_delta, policy.advantages
     )
     if policy.learns_returns:
-        discounted_returns(policy.rewards, final_value, steps, policy.gamma, policy.targets)
+        discounted_returns(policy.rewards, final_value, steps, gamma, policy.targets)
     else:
         for t in range(steps):
             policy.targets[t] = policy.advantages[t] + policy.values[t]
@@ -172,39 +199,15 @@ def differentiate_loss(ppo: Any, outputs: Matrix, rows: int, gradient: Matrix) -
     for i in range(rows):
         softmax_in_place(outputs, i, actions)
         own[_PROBABILITY, i] = outputs[i, scratch.batch_taken[i]]
+    probabilities, weights = own[_PROBABILITY], own[_WEIGHT]
+    clip_range, floor = policy.clip_range, policy.probability_floor
     if policy.pairwise:
-        probabilities = own[_PROBABILITY]
-        policy_weights_pairwise(
-            probabilities,
-            probabilities,
-            own[_ADVANTAGE],
-            rows,
-            policy.clip_range,
-            policy.probability_floor,
-            own[_WEIGHT],
-        )
+        policy_weights_pairwise(probabilities, probabilities, own[_ADVANTAGE], rows, clip_range, floor, weights)
     else:
-        policy_weights_own(
-            own[_PROBABILITY],
-            own[_OLD],
-            own[_ADVANTAGE],
-            rows,
-            policy.clip_range,
-            policy.probability_floor,
-            own[_WEIGHT],
-        )
+        policy_weights_own(probabilities, own[_OLD], own[_ADVANTAGE], rows, clip_range, floor, weights)
     for i in range(rows):
         policy.loss_total += (outputs[i, actions] - own[_TARGET, i]) ** 2 / rows
-    loss_gradient(
-        outputs,
-        scratch.batch_taken,
-        own[_WEIGHT],
-        own[_TARGET],
-        rows,
-        policy.vf_coef,
-        policy.ent_coef,
-        gradient,
-    )
+    loss_gradient(outputs, scratch.batch_taken, weights, own[_TARGET], rows, policy.vf_coef, policy.ent_coef, gradient)
     if policy.value_clip > 0.0:
         hold_clipped_values(outputs, own[_OLD_VALUE], own[_TARGET], rows, policy.value_clip, gradient)
 

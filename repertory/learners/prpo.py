@@ -8,52 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.kernels import recurrent
 from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import kernel
 from repertory.kernels.layout import layout
 from repertory.kernels.lstm_cell import cell_forward
-from repertory.kernels.network import Matrix, head
+from repertory.kernels.network import head
 from repertory.kernels.product import add_product
-from repertory.kernels.recurrent import (
-    BatchOfWindows,
-    RecurrentShape,
-    Window,
-    count_recurrent_weights,
-    count_window,
-    count_window_gradient,
-    embed,
-    forest_shape,
-    index_distinct,
-    initial_recurrent_weights,
-    last_activations,
-    recurrent_matrices,
-    recurrent_shape,
-    rows_view,
-    window,
-    window_backward,
-    window_forward,
-    window_gradient,
-)
-from repertory.kernels.reward_range import note_reward
+from repertory.kernels.recurrent import BatchOfWindows, RecurrentShape, Window
 from repertory.kernels.streams import below
-from repertory.learners.encoding import action_count, observation_size
+from repertory.kernels.views import Matrix, rows_view
+from repertory.learners import proximal
+from repertory.learners.compiled_policy import Network
 from repertory.learners.ppo import PPO, PPOLearner
 from repertory.learners.protocol import LearnerKernels
-from repertory.learners.proximal import (
-    Arrays,
-    differentiate_loss,
-    estimate_advantages,
-    gather_batch,
-    make_update,
-    policy_fields,
-    scratch_fields,
-)
+from repertory.learners.proximal import Arrays
 from repertory.learners.windows import window_outputs
 from repertory.settings import setting
 
@@ -90,7 +65,7 @@ def policy_layout(shape: RecurrentShape, n_steps: int, steps: int) -> np.dtype[A
     observations = count_observations(n_steps, steps)
     return layout(
         [
-            *policy_fields(count_recurrent_weights(shape), n_steps),
+            *proximal.policy_fields(recurrent.count_weights(shape), n_steps),
             ("window", np.int64, ()),
             ("observations", np.float32, (observations, shape.inputs)),
             ("before", np.int64, ()),
@@ -106,11 +81,12 @@ def policy_layout(shape: RecurrentShape, n_steps: int, steps: int) -> np.dtype[A
     )
 
 
-def scratch_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: int) -> np.dtype[Any]:
-    observations = count_observations(n_steps, steps)
+def scratch_layout(shape: RecurrentShape, settings: PRPO) -> np.dtype[Any]:
+    batch_size, steps = settings.batch_size, settings.window
+    observations = count_observations(settings.n_steps, steps)
     return layout(
         [
-            *scratch_fields(count_recurrent_weights(shape), batch_size),
+            *proximal.scratch_fields(recurrent.count_weights(shape), batch_size),
             ("embedding_dense", np.float32, (observations, shape.dense)),
             ("open_gates", np.float32, (steps, 4 * shape.units)),
             ("open_tanh_cells", np.float32, (1, shape.units)),
@@ -121,9 +97,9 @@ def scratch_layout(shape: RecurrentShape, n_steps: int, batch_size: int, steps: 
             ("checksums", np.float64, (observations,)),
             ("places", np.int64, (batch_size * steps,)),
             ("starts", np.int64, (batch_size,)),
-            ("forest", np.int64, forest_shape(batch_size, steps)),
-            ("room", np.float32, (count_window(shape, observations, batch_size, steps),)),
-            ("way_back", np.float32, (count_window_gradient(shape, observations, batch_size, steps),)),
+            ("forest", np.int64, recurrent.forest_shape(batch_size, steps)),
+            ("room", np.float32, (recurrent.count_window(shape, observations, batch_size, steps),)),
+            ("way_back", np.float32, (recurrent.count_window_gradient(shape, observations, batch_size, steps),)),
         ]
     )
 
@@ -168,8 +144,8 @@ def look_back(prpo: Arrays) -> Matrix:
     every observation stands in as many windows: advancing all of them by one step is a single product.
     """
     policy, scratch = prpo.policy[0], prpo.scratch[0]
-    shape = recurrent_shape(policy.shape)
-    _w1, _b1, _w, _r, _b, w3, b3 = recurrent_matrices(policy.weights, shape)
+    shape = recurrent.shape_of(policy.shape)
+    _w1, _b1, _w, _r, _b, w3, b3 = recurrent.matrices(policy.weights, shape)
     here = policy.window - 1 + policy.collected
     begin = here - min(policy.before + policy.collected, policy.window - 1)
     embed_up_to(prpo, here)
@@ -186,7 +162,7 @@ def look_back(prpo: Arrays) -> Matrix:
 def advance_windows(prpo: Arrays, shape: RecurrentShape, row: int) -> None:
     """One step on, to the observation in `row`, where a window begins in the place of the oldest."""
     policy, scratch = prpo.policy[0], prpo.scratch[0]
-    _w1, _b1, _w, r, _b, _w3, _b3 = recurrent_matrices(policy.weights, shape)
+    _w1, _b1, _w, r, _b, _w3, _b3 = recurrent.matrices(policy.weights, shape)
     units, windows, new = shape.units, policy.window, row % policy.window
     policy.open_hidden[new] = np.float32(0.0)
     policy.open_cells[new] = np.float32(0.0)
@@ -221,7 +197,9 @@ def embed_up_to(prpo: Arrays, last: int) -> None:
     first, count = policy.embedded, last + 1 - policy.embedded
     if count > 0:
         inputs, gates = rows_view(policy.observations, first, count), rows_view(policy.embedding, first, count)
-        embed(policy.weights, recurrent_shape(policy.shape), inputs, prpo.scratch[0].embedding_dense, gates, count)
+        recurrent.embed(
+            policy.weights, recurrent.shape_of(policy.shape), inputs, prpo.scratch[0].embedding_dense, gates, count
+        )
         policy.embedded = last + 1
 
 
@@ -245,7 +223,7 @@ def find_distinct_observations(prpo: Arrays) -> None:
         scratch.place_of[t] = t if t >= policy.window - 1 - policy.before else -1
         for k in range(distinct.shape[1]):
             distinct[t, k] = policy.observations[t, k]
-    scratch.distinct_count = index_distinct(distinct, count, scratch.place_of, scratch.checksums)
+    scratch.distinct_count = recurrent.index_distinct(distinct, count, scratch.place_of, scratch.checksums)
 
 
 @kernel
@@ -263,79 +241,47 @@ def evaluate(prpo: Arrays, ended: bool) -> None:
     The weights are still those that the steps were played with, so what was found while acting is not found again.
     """
     policy, scratch = prpo.policy[0], prpo.scratch[0]
-    shape, steps = recurrent_shape(policy.shape), policy.collected
-    actions = shape.outputs - 1
+    shape, steps = recurrent.shape_of(policy.shape), policy.collected
     find_distinct_observations(prpo)
     n = scratch.distinct_count
     for t in range(min(policy.judged, steps)):
         policy.old[t] = policy.probabilities[t, policy.actions[t]]
     for first in range(min(policy.judged, steps), steps + 1, policy.batch_size):
         rows = min(policy.batch_size, steps + 1 - first)
-        batch = window(scratch.room, shape, n, rows, policy.window)
+        batch = recurrent.window(scratch.room, shape, n, rows, policy.window)
         load_observations(prpo, batch)
         for i in range(rows):
             place_window(prpo, first + i, rows, i)
         made = BatchOfWindows(n, rows, policy.window, scratch.places, scratch.starts, scratch.forest)
-        window_forward(policy.weights, shape, batch, made)
-        for i in range(rows):
-            policy.values[first + i] = batch.outputs[i, actions]
-            if first + i < steps:
-                softmax_in_place(batch.outputs, i, actions)
-                policy.old[first + i] = batch.outputs[i, policy.actions[first + i]]
-    estimate_advantages(prpo, ended)
+        recurrent.window_forward(policy.weights, shape, batch, made)
+        proximal.note_outputs(prpo, batch.outputs, first, rows)
+    proximal.estimate_advantages(prpo, ended)
 
 
 @kernel
 def compute_gradient(prpo: Arrays, first: int, rows: int) -> None:
     """Gradient of the loss on the steps `order[first : first + rows]`."""
     policy, scratch = prpo.policy[0], prpo.scratch[0]
-    shape, steps = recurrent_shape(policy.shape), policy.window
+    shape, steps = recurrent.shape_of(policy.shape), policy.window
     n = scratch.distinct_count
-    batch = window(scratch.room, shape, n, rows, steps)
-    way_back = window_gradient(scratch.way_back, shape, n, rows, steps)
+    batch = recurrent.window(scratch.room, shape, n, rows, steps)
+    way_back = recurrent.window_gradient(scratch.way_back, shape, n, rows, steps)
     load_observations(prpo, batch)
     for i in range(rows):
         place_window(prpo, policy.order[first + i], rows, i)
-    gather_batch(prpo, first, rows)
+    proximal.gather_batch(prpo, first, rows)
     made = BatchOfWindows(n, rows, steps, scratch.places, scratch.starts, scratch.forest)
-    window_forward(policy.weights, shape, batch, made)
-    differentiate_loss(prpo, batch.outputs, rows, way_back.outputs)
-    window_backward(policy.weights, shape, batch, made, way_back, scratch.gradient)
-
-
-update = make_update(evaluate, compute_gradient)
+    recurrent.window_forward(policy.weights, shape, batch, made)
+    proximal.differentiate_loss(prpo, batch.outputs, rows, way_back.outputs)
+    recurrent.window_backward(policy.weights, shape, batch, made, way_back, scratch.gradient)
 
 
 @kernel
-def observe(
-    prpo: Arrays,
-    observation: NDArray[np.float32],
-    action: int,
-    reward: float,
-    next_observation: NDArray[np.float32],
-    terminated: bool,
-    truncated: bool,
-) -> None:
-    """Collect the step; update once enough are collected or the episode is over."""
+def note_observations(prpo: Arrays, observation: NDArray[np.float32], next_observation: NDArray[np.float32]) -> None:
     policy = prpo.policy[0]
-    t = policy.collected
-    note_reward(policy, reward)
     note_observation(prpo, observation)
     for k in range(next_observation.size):
-        policy.observations[policy.window + t, k] = next_observation[k]
-    policy.life += 1
-    if policy.episode >= policy.random_first_steps:
-        policy.actions[t] = action
-        policy.rewards[t] = reward
-        policy.collected += 1
-        over = terminated or truncated
-        if over or policy.collected == policy.n_steps:
-            update(prpo, terminated or (truncated and not policy.timeout_bootstraps))
-            move_on(prpo, policy.collected)
-            policy.collected = 0
-    else:
-        move_on(prpo, 1)
-    policy.episode += 1
+        policy.observations[policy.window + policy.collected, k] = next_observation[k]
 
 
 @kernel
@@ -351,6 +297,9 @@ def move_on(prpo: Arrays, steps: int) -> None:
     policy.advanced = -1
 
 
+observe = proximal.make_observe(note_observations, move_on, evaluate, compute_gradient)
+
+
 # ---------------------------------------------------------------------------------------------------- face
 
 
@@ -358,19 +307,17 @@ class PRPOLearner(PPOLearner):
     """One PRPO policy: recurrent network, optimiser, the steps collected since the last update, random stream."""
 
     kernels = LearnerKernels(begin_episode, act, observe)
+    _evaluate: ClassVar[Any] = staticmethod(evaluate)
     state_fields = (*PPOLearner.state_fields, "before")
     settings: PRPO
-    shape: RecurrentShape  # type: ignore[assignment]
+    shape: RecurrentShape
 
-    def __init__(
-        self, settings: PRPO, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
-    ) -> None:
-        inputs, actions = observation_size("PRPO", observation_space), action_count("PRPO", action_space)
-        self.shape = RecurrentShape(inputs, *settings.net_arch, actions + 1)
-        weights = initial_recurrent_weights(self.shape, np.random.default_rng(seed), heads=(actions, 1))
-        layout = policy_layout(self.shape, settings.n_steps, settings.window)
-        scratch = scratch_layout(self.shape, settings.n_steps, settings.batch_size, settings.window)
-        self._build(settings, layout, scratch, weights, observation_space, actions, seed)
+    def _new_network(self, inputs: int, actions: int, rng: np.random.Generator) -> Network:
+        settings = self.settings
+        shape = RecurrentShape(inputs, *settings.net_arch, actions + 1)
+        weights = recurrent.initial_weights(shape, rng, heads=(actions, 1))
+        layout = policy_layout(shape, settings.n_steps, settings.window)
+        return Network(shape, weights, layout, scratch_layout(shape, settings))
 
     def state_limits(self) -> dict[str, tuple[int, int]]:
         return super().state_limits() | {"before": (0, self.settings.window - 1)}
@@ -391,11 +338,8 @@ class PRPOLearner(PPOLearner):
         policy["judged"] = 0
         super()._look_back(policy)
 
-    def _evaluate(self, arrays: Arrays, ended: bool) -> None:
-        evaluate(arrays, ended)
-
     def _differentiate(self, arrays: Arrays, first: int, rows: int) -> tuple[Matrix, tuple[Matrix, ...]]:
         compute_gradient(arrays, first, rows)
         steps, scratch = self.settings.window, self.scratch
-        batch = window(scratch["room"], self.shape, int(scratch["distinct_count"]), rows, steps)
-        return batch.outputs, last_activations(batch, scratch["places"], scratch["forest"], steps)
+        batch = recurrent.window(scratch["room"], self.shape, int(scratch["distinct_count"]), rows, steps)
+        return batch.outputs, recurrent.last_activations(batch, scratch["places"], scratch["forest"], steps)

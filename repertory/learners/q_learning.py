@@ -8,22 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.kernels import replay_cursor
 from repertory.kernels.compile import kernel
 from repertory.kernels.layout import Field
-from repertory.kernels.network import Matrix
 from repertory.kernels.optimisers import adadelta, adam, clip_values, move_towards
 from repertory.kernels.q_loss import clip_all, huber_loss, squared_loss
 from repertory.kernels.replay import draw_batch, held, store
-from repertory.kernels.replay_slots import (
-    CURSOR_SIZE,
-    CUT_OFF,
-    TERMINATED,
-    WENT_ON,
-    Replay,
-    action_at,
-    ending_at,
-)
+from repertory.kernels.replay_slots import CUT_OFF, TERMINATED, WENT_ON, Replay, action_at, ending_at
 from repertory.kernels.reward_range import REWARD_RANGE, note_reward, return_limits, return_unit
+from repertory.kernels.views import Matrix
 
 
 class Arrays(NamedTuple):
@@ -52,7 +45,7 @@ def policy_fields(weights: int) -> list[Field]:
     return [
         *((name, np.float32, (weights,)) for name in vectors),
         ("stream", np.uint64, (4,)),
-        ("cursor", np.int64, (CURSOR_SIZE,)),
+        ("cursor", np.int64, (replay_cursor.SIZE,)),
         ("shape", np.int64, (4,)),
         *((name, np.int64, ()) for name in (*counts, *whole)),
         *((name, np.float32, ()) for name in (*real, *adam, "tau", "target_limit", "huber_delta")),
@@ -71,8 +64,16 @@ def scratch_fields(weights: int, batch_size: int) -> list[Field]:
     ]
 
 
-def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]:
-    """The step shared by DQN and its recurrent kin, around the gradient that tells them apart."""
+@kernel
+def note_nothing(dqn: Any, observation: NDArray[np.float32]) -> None:
+    """A policy that does not look back."""
+
+
+def make_observe(
+    compute_gradient: Callable[[Any], None], note_observation: Callable[[Any, NDArray[np.float32]], None] = note_nothing
+) -> Callable[..., None]:
+    """The step shared by DQN and its recurrent kin, around what tells them apart: the gradient, and what is kept of an
+    observation to look back on."""
 
     @kernel
     def update(dqn: Any) -> None:
@@ -82,28 +83,9 @@ def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]
         policy.updates += 1
         if policy.uses_adam:
             clip_values(gradient, policy.max_grad_value)
-            adam(
-                policy.weights,
-                gradient,
-                policy.step_average,
-                policy.square_average,
-                policy.updates,
-                policy.learning_rate,
-                policy.adam_beta_1,
-                policy.adam_beta_2,
-                policy.adam_eps,
-            )
+            adam(policy, gradient, policy.step_average, policy.square_average, policy.learning_rate)
         else:
-            adadelta(
-                policy.weights,
-                gradient,
-                policy.square_average,
-                policy.step_average,
-                policy.learning_rate,
-                policy.rho,
-                policy.optimizer_eps,
-                policy.max_grad_value,
-            )
+            adadelta(policy, gradient)
 
     @kernel
     def observe(
@@ -117,6 +99,7 @@ def make_observe(compute_gradient: Callable[[Any], None]) -> Callable[..., None]
     ) -> None:
         """Store the step; every `train_freq` steps update; every `target_update_interval` copy the target."""
         policy = dqn.policy[0]
+        note_observation(dqn, observation)
         note_reward(policy, reward)
         ending = WENT_ON
         if terminated or (truncated and not policy.timeout_bootstraps):

@@ -53,15 +53,7 @@ def act(random: Any, observation: NDArray[np.float32]) -> int:
 
 
 @kernel
-def observe(
-    random: Arrays,
-    observation: NDArray[np.float32],
-    action: int,
-    reward: float,
-    next_observation: NDArray[np.float32],
-    terminated: bool,
-    truncated: bool,
-) -> None:
+def observe(random: Arrays, *step: Any) -> None:
     """Nothing is learned."""
 
 

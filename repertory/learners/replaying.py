@@ -10,52 +10,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.domains.two_valued import TwoValued
+from repertory.kernels import replay_cursor as at
 from repertory.kernels.handle import pack
 from repertory.kernels.replay import MemoryPlan, new_cursor, new_replay
 from repertory.kernels.replay_check import check_memory
-from repertory.kernels.replay_slots import (
-    EPISODES,
-    EXPERIENCES,
-    FIFO,
-    FINISHED_EPISODES,
-    FIXED_IN_CURSOR,
-    MATCHING,
-    Replay,
-)
+from repertory.kernels.replay_slots import EPISODES, EXPERIENCES, FIFO, FINISHED_EPISODES, MATCHING, Replay
 from repertory.learners.compiled_policy import CompiledPolicy, restore
-from repertory.learners.encoding import observation_size
 
 
 class TaskMemory(NamedTuple):
     """The memory of a task that is not being played."""
 
     replay: Replay
-    cursor: NDArray[np.int64]
+    cursor: at.Cursor
 
 
 class ReplayingPolicy(CompiledPolicy):
     """A policy whose `arrays` have a `replay` memory and whose `policy` element has the memory's `cursor`.
 
-    Its settings say `memory`, `sampling`, `buffer_size` and `protected`.
+    Its settings say `memory`, `sampling`, `buffer_size` and `protected` and, if it looks back, `full_windows`.
     """
 
-    def _plan_memory(self, settings: Any, observation_space: gymnasium.Space, actions: int, lead: int = 0) -> None:
-        """Before anything else: what the memory is like; `lead` is the first steps of an episode not to draw."""
+    def _plan_memory(self, settings: Any, observation_space: gymnasium.Space, inputs: int, actions: int) -> TaskMemory:
+        """Decide what a memory is like; the first of them."""
         kinds = {"finished-episodes": FINISHED_EPISODES, "distribution-matching": MATCHING}
         self.memory_plan = MemoryPlan(
             capacity=settings.buffer_size,
-            observation_size=observation_size(type(settings).__name__, observation_space),
+            observation_size=inputs,
             actions=actions,
             kind=kinds.get(settings.memory, FIFO),
             sampling=EPISODES if settings.sampling == "episodes" else EXPERIENCES,
             protected=settings.protected,
             is_two_valued=isinstance(observation_space, TwoValued),
             has_whole_rewards=isinstance(observation_space, TwoValued) and observation_space.whole_rewards,
-            lead=lead,
+            lead=settings.window - 1 if getattr(settings, "full_windows", False) else 0,
         )
         self._matches_tasks = settings.memory == "task-matching"
         self._task = 0
         self._other_tasks: dict[int, TaskMemory] = {}
+        return self._new_memory()
 
     def _least_held(self, settings: Any) -> int:
         """Experiences that the memory must hold before it is replayed.
@@ -107,7 +100,7 @@ class ReplayingPolicy(CompiledPolicy):
         for name in [name for name in fields if name.startswith("task ") and name.endswith(".cursor")]:
             memory = self._new_memory()
             prefix = name.removesuffix("cursor")
-            if not np.array_equal(fields[name][FIXED_IN_CURSOR], memory.cursor[FIXED_IN_CURSOR]):
+            if not np.array_equal(fields[name][at.FIXED], memory.cursor[at.FIXED]):
                 raise ValueError("the state has a replay memory of another size or kind than this learner")
             restore(memory.cursor, fields.pop(name), name)
             for part, array in memory.replay._asdict().items():

@@ -6,7 +6,7 @@ import copy
 import inspect
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -23,6 +23,9 @@ from repertory.learners.compiled_policy import restore
 from repertory.learners.protocol import State
 from repertory.learners.sb3_state import Generators, pack, unpack
 
+if TYPE_CHECKING:
+    from repertory.learners.sb3 import SB3
+
 BUFFER_MODULES = ("stable_baselines3.common.buffers", "sb3_contrib.common.recurrent.buffers")
 """Where the buffers stand whose content is rows, a position and whether they are full."""
 LOSSES = ("train/value_loss", "train/critic_loss", "train/loss")
@@ -32,16 +35,6 @@ LOSSES = ("train/value_loss", "train/critic_loss", "train/loss")
 def constructor_arguments(algorithm: type) -> list[str]:
     """The names of all that an algorithm can be made with."""
     return list(inspect.signature(algorithm).parameters)
-
-
-class Settings(Protocol):
-    """What a policy needs to know of its settings."""
-
-    algorithm: type
-    total_timesteps: int
-    arguments: dict[str, Any]
-
-    def build(self, env: Any, seed: int) -> Any: ...
 
 
 class HandFed(gymnasium.Env[Any, Any]):
@@ -77,7 +70,7 @@ class SB3Learner:
     """Which attribute of the model is its replay or rollout buffer."""
 
     def __init__(
-        self, settings: Settings, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
+        self, settings: SB3, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int
     ) -> None:
         self.settings = settings
         self._env = HandFed(observation_space, action_space)

@@ -71,8 +71,7 @@ class Performance:
         self._at_rest()
 
     def _at_rest(self) -> AtRest:
-        learner, space = self.lifetime.policies[self.policy], self.spec.domain.observation_space
-        return AtRest(learner, self.policy, space, self.spec.window)
+        return AtRest(self.lifetime.policies[self.policy], self.policy, self.spec.window)
 
     @property
     def task_name(self) -> str:

@@ -28,13 +28,7 @@ import pandas as pd
 
 from repertory.errors import UsageError
 from repertory.runs import formats
-from repertory.runs.checkpoint import (
-    Checkpoint,
-    DamagedCheckpoint,
-    previous_path,
-    read_checkpoint,
-    write_checkpoint,
-)
+from repertory.runs.checkpoint import Checkpoint, DamagedCheckpoint, previous_path, read_checkpoint, write_checkpoint
 from repertory.runs.formats import RunFile, checked_settings, read_run_file, unknown_settings
 from repertory.runs.provenance import MadeBy, this_code
 from repertory.runs.reading import Unreadable, read_json
@@ -139,9 +133,6 @@ class RunFolder:
         """Of the run, with those added that an older version did not record."""
         return self.run_file().settings
 
-    def made_by(self) -> tuple[MadeBy, ...]:
-        return self.run_file().made_by
-
     def resumed_at(self, block: int) -> None:
         """Record which code resumes the run at a block, if it is not the code that made it so far."""
         held = self.run_file()
@@ -240,6 +231,11 @@ class RunFolder:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def run_folders(root: Path) -> list[Path]:
+    """All run folders in a folder, at any depth, itself included."""
+    return [file.parent for file in sorted(root.rglob(RUN_FILE))]
 
 
 def _checksum(file: Path) -> str:

@@ -78,9 +78,11 @@ def code_labels(makers: Iterable[MadeBy]) -> list[str]:
 @cache
 def this_code() -> MadeBy:
     """The code that is running, here."""
+    from repertory import __version__  # the package is still being imported when this module is
+
     commit, modified = _commit()
     return MadeBy(
-        version=own_version(),
+        version=__version__,
         commit=commit,
         modified=modified,
         source=source_fingerprint(),
@@ -91,12 +93,6 @@ def this_code() -> MadeBy:
             "cores": usable_cores(),
         },
     )
-
-
-def own_version() -> str:
-    from repertory import __version__  # the package is still being imported when this module is
-
-    return __version__
 
 
 def package_versions() -> dict[str, str]:

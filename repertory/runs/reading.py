@@ -52,6 +52,14 @@ def read_json(path: Path) -> dict[str, Any]:
     return parse_json(content, path)
 
 
+def read_if_any(kind: type[Made], path: Path) -> Made | None:
+    """What a file says, as a dataclass; None if there is no such file, or none that can be used."""
+    try:
+        return build(kind, read_json(path), path)
+    except (OSError, Unreadable):
+        return None
+
+
 def parse_json(content: bytes, source: Path | str) -> dict[str, Any]:
     """The object in some bytes that came from `source`."""
     try:
@@ -96,9 +104,7 @@ def build(kind: type[Made], content: dict[str, Any], source: Path | str) -> Made
             raise Unreadable(source, f"'{field.name}' is missing")
     try:
         return kind(**values)
-    except UsageError as error:
-        raise Unreadable(source, str(error)) from None
-    except ValueError as error:
+    except (UsageError, ValueError) as error:
         raise Unreadable(source, str(error)) from None
 
 

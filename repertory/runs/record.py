@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from repertory.agents.protocol import Agent
 from repertory.core import metrics
-from repertory.core.tally import plays_by_task
+from repertory.core.tally import plays_by_task, recent_shares
 from repertory.learners.protocol import Learner
-from repertory.runs.saved_library import Library, library_of
+from repertory.runs.saved_library import Library, Policy
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class Record:
 
     def library(self) -> Library:
         """The policies, and which of them plays which task by now."""
-        return library_of(self.policies, self.blocks, self.settings, self.observation_space)
+        policies = [Policy(number, each, self.observation_space) for number, each in enumerate(self.policies)]
+        return Library(policies, recent_shares(self.blocks, len(self.settings["task_names"])), self.settings)
 
     def save(self, path: str | Path, for_training: bool = False) -> None:
         """Write the library to a file that `repertory.load` reads; see `Library.save`."""
@@ -68,5 +69,4 @@ class Record:
 
     def plays(self) -> NDArray[np.int64]:
         """Episodes by (task, policy)."""
-        n_tasks = len(self.settings["task_names"])
-        return plays_by_task(self.blocks, n_tasks)
+        return plays_by_task(self.blocks, len(self.settings["task_names"]))

@@ -22,11 +22,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from repertory import catalogue
-from repertory.core.tally import recent_shares
+from repertory.core.tally import favourites
 from repertory.errors import UsageError
-from repertory.learners.compiled_policy import CompiledPolicy
+from repertory.learners.compiled_policy import CompiledPolicy, as_input
 from repertory.learners.dqn import DQN
-from repertory.learners.encoding import encoder
 from repertory.runs.checkpoint import Checkpoint, DamagedCheckpoint, read_checkpoint, write_file
 from repertory.runs.formats import checked_settings
 from repertory.runs.reading import OtherFormat, Unreadable
@@ -59,10 +58,7 @@ class Policy:
         if not hasattr(self.learner, "action_probabilities"):
             kind = type(self.learner).__name__
             raise UsageError(f"a {kind} has no action_probabilities to choose by; ask `policy.learner` itself")
-        encode = encoder(self.observation_space) if isinstance(self.learner, CompiledPolicy) else None
-        row = np.asarray(observation) if encode is None else np.asarray(encode(observation))
-        if isinstance(self.learner, CompiledPolicy):
-            row = row.astype(np.float32)
+        row = as_input(self.learner, observation)
         probabilities: NDArray[np.float64] = np.asarray(self.learner.action_probabilities(row[None]))[0]
         return probabilities
 
@@ -101,9 +97,7 @@ class Library:
 
     def table(self) -> pd.DataFrame:
         """A row per task: its name, the policy that plays it (-1: it never came) and its share there."""
-        met = ~np.isnan(self.assignment).any(axis=1)
-        best = np.where(met, np.nan_to_num(self.assignment).argmax(axis=1), -1)
-        shares = np.where(met, np.nan_to_num(self.assignment).max(axis=1), np.nan)
+        best, shares = favourites(self.assignment), self.assignment.max(axis=1)
         return pd.DataFrame({"task": self.task_names, "policy": best, "share": shares})
 
     @property
@@ -134,14 +128,6 @@ class Library:
         domain = self.settings["domain"]["name"]
         limits = "" if self.can_train else ", to act with (saved without replay memories and optimisers)"
         return f"Library of {len(self.policies)} policies for {len(self.task_names)} tasks of {domain}{limits}"
-
-
-def library_of(
-    policies: Sequence[Any], blocks: pd.DataFrame, settings: Mapping[str, Any], observation_space: gymnasium.Space[Any]
-) -> Library:
-    """The library at the end of a lifetime."""
-    own = [Policy(number, learner, observation_space) for number, learner in enumerate(policies)]
-    return Library(own, recent_shares(blocks, len(settings["task_names"])), settings)
 
 
 def acting_state(learner: Any) -> dict[str, NDArray[Any]]:

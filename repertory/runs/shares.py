@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from repertory.core.tally import policy_columns, recent_shares
+from repertory.core.tally import favourites, policy_columns, recent_shares
 
 
 class PolicyShare(NamedTuple):
@@ -21,9 +21,7 @@ class PolicyShare(NamedTuple):
 
 
 def policy_shares(blocks: pd.DataFrame, n_tasks: int) -> list[PolicyShare]:
-    recent = recent_shares(blocks, n_tasks)
-    seen = ~np.isnan(recent).any(axis=1)
-    favourite = np.where(seen, np.nan_to_num(recent).argmax(axis=1), -1)
+    favourite = favourites(recent_shares(blocks, n_tasks))
     episodes = blocks[policy_columns(blocks)].sum().to_numpy(float)
     return [
         PolicyShare(policy, float(share), tuple(int(task) for task in np.flatnonzero(favourite == policy)))

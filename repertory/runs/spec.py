@@ -32,18 +32,12 @@ from repertory.selectors.protocol import MakeSelector
 from repertory.settings import LARGEST_INTEGER, Settings
 
 COMPONENTS = ("domain", "learner", "selector", "agent")
-NUMBERS = ("policies", "blocks", "block_steps", "run", "seed")
+NUMBERS = ("policies", "blocks", "block_steps", "seed", "run")
 RUN_KEYS = (*COMPONENTS, *NUMBERS, "profile", "task", "hidden_tasks", "sequence")
 """The fields of a spec."""
 MOST = 10**9
 """Policies, or blocks: more would not fit into any memory."""
-DEFAULTS: dict[str, Any] = {
-    "selector": "epsilon-greedy",
-    "agent": "library",
-    "run": 0,
-    "seed": 0,
-    "profile": "text",
-}
+DEFAULTS: dict[str, Any] = {"selector": "epsilon-greedy", "agent": "library", "profile": "text"}
 
 
 @dataclass(frozen=True)
@@ -163,20 +157,12 @@ class RunSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values only; the form in which a run folder and an engine hold a run."""
+        components = {part: described(getattr(self, part)) for part in ("learner", "selector", "agent")}
         return {
             "domain": {"name": self.domain.name, **self.domain.settings},
-            "learner": described(self.learner),
-            "selector": described(self.selector),
-            "agent": described(self.agent),
-            "policies": self.policies,
-            "blocks": self.blocks,
-            "block_steps": self.block_steps,
-            "seed": self.seed,
-            "run": self.run,
-            "profile": self.profile,
+            **components,
+            **{key: getattr(self, key) for key in RUN_KEYS if key not in COMPONENTS},
             "task": list(self.task) if isinstance(self.task, tuple) else self.task,
-            "hidden_tasks": self.hidden_tasks,
-            "sequence": self.sequence,
             "score": self.domain.score,
             "task_names": list(self.domain.task_names),
         }

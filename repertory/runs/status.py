@@ -16,7 +16,7 @@ from pathlib import Path
 from repertory.core.lifetime import Monitor
 from repertory.core.tally import BlockTally
 from repertory.runs.folder import RunFolder
-from repertory.runs.reading import Unreadable, build, read_json
+from repertory.runs.reading import read_if_any
 
 RUNNING, FINISHED, INTERRUPTED, DIVERGED, STOPPED = "living", "finished", "interrupted", "diverged", "stopped"
 """What status.json says. A run that diverged would diverge again; one that was stopped (by a full disk, an error) may
@@ -45,10 +45,7 @@ class Status:
 
 def read_status(folder: Path) -> Status | None:
     """What the run in a folder last said, if anything readable."""
-    try:
-        return build(Status, read_json(folder / FILE_NAME), folder / FILE_NAME)
-    except (OSError, Unreadable):
-        return None
+    return read_if_any(Status, folder / FILE_NAME)
 
 
 class StatusMonitor(Monitor):

@@ -25,7 +25,7 @@ from repertory.errors import RunStopped, UsageError
 from repertory.learners.compiled_policy import memory_of
 from repertory.learners.random import Random
 from repertory.runs.folder import RunFolder
-from repertory.runs.reading import Unreadable, build, read_json
+from repertory.runs.reading import read_if_any
 from repertory.runs.spec import RunSpec
 
 SUMMARY_FILE = "summary.json"
@@ -51,10 +51,7 @@ class RunSummary:
 
 def read_summary(path: Path) -> RunSummary | None:
     """What the file in a run's folder says, if anything readable."""
-    try:
-        return build(RunSummary, read_json(path / SUMMARY_FILE), path / SUMMARY_FILE)
-    except (OSError, Unreadable):
-        return None
+    return read_if_any(RunSummary, path / SUMMARY_FILE)
 
 
 def run_spread(path: Path) -> float:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from repertory.runs.folder import RunFolder
-from repertory.runs.reading import Unreadable, build, read_json
+from repertory.runs.reading import read_if_any
 from repertory.runs.status import read_status
 
 FILE_NAME = "time.json"
@@ -70,10 +70,7 @@ def write_time(folder: RunFolder, used: TimeUsed) -> None:
 
 def read_kept(path: Path) -> TimeUsed | None:
     """What the file in a run's folder says, if anything readable."""
-    try:
-        return build(TimeUsed, read_json(path / FILE_NAME), path / FILE_NAME)
-    except (OSError, Unreadable):
-        return None
+    return read_if_any(TimeUsed, path / FILE_NAME)
 
 
 def speed(path: Path) -> float | None:

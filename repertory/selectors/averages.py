@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import UsageError
-from repertory.selectors.protocol import State, argmax_random_tie, copies, fill
+from repertory.selectors.protocol import Arrays, State, argmax_random_tie
 from repertory.settings import Settings, setting
 
 AVERAGES = ("per step", "per episode", "per policy episode")
@@ -51,9 +49,7 @@ class UCB1Tuned(Settings):
         choices=("per pair", "policy mean"),
     )
     sample: str = setting(
-        "return",
-        "What the variance is of: episode returns, or the averages after each.",
-        choices=("return", "average"),
+        "return", "What the variance is of: episode returns, or the averages after each.", choices=("return", "average")
     )
     initial_value: float | None = setting(
         None, "Of a pair before its first use: its average, or its bound with 'policy mean'; none: it comes first."
@@ -99,15 +95,10 @@ class LifetimeAverages:
         return float(self.values[task, policy])
 
     def arrays(self) -> State:
-        return {
-            "values": self.values,
-            "rewards": self._rewards,
-            "steps": self._steps,
-            "episodes": self._episodes,
-        }
+        return {"values": self.values, "rewards": self._rewards, "steps": self._steps, "episodes": self._episodes}
 
 
-class EpsilonGreedySelector:
+class EpsilonGreedySelector(Arrays):
     def __init__(self, settings: EpsilonGreedy, n_tasks: int, n_policies: int) -> None:
         self._epsilon = settings.epsilon
         self._n_policies = n_policies
@@ -121,14 +112,11 @@ class EpsilonGreedySelector:
     def update(self, task: int, policy: int, total_reward: float, steps: int) -> None:
         self._averages.update(task, policy, total_reward, steps)
 
-    def state_dict(self) -> State:
-        return copies(self._averages.arrays())
-
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        fill(self._averages.arrays(), state)
+    def arrays(self) -> State:
+        return self._averages.arrays()
 
 
-class UCB1TunedSelector:
+class UCB1TunedSelector(Arrays):
     """value = average + sqrt(ln n / n_i min(1/4, V)), V = variance + sqrt(2 ln n / n_i)."""
 
     def __init__(self, settings: UCB1Tuned, n_tasks: int, n_policies: int) -> None:
@@ -164,18 +152,12 @@ class UCB1TunedSelector:
         self._sums[task, policy] += sample
         self._squares[task, policy] += sample * sample
 
-    def _arrays(self) -> State:
+    def arrays(self) -> State:
         statistics = {"uses": self._uses, "sums": self._sums, "squares": self._squares}
         return {**self._averages.arrays(), **statistics}
 
-    def state_dict(self) -> State:
-        return copies(self._arrays())
 
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        fill(self._arrays(), state)
-
-
-class PolicyMeanUCB:
+class PolicyMeanUCB(Arrays):
     """UCB1-Tuned as the paper's released code has it: the bound of a policy, whatever the task, kept by task.
 
     A use pushes a sample to the policy's statistics. The bound of policy and task is then the mean of all samples of
@@ -210,12 +192,6 @@ class PolicyMeanUCB:
         width = math.sqrt(log_n / n_i * min(0.25, variance + math.sqrt(2 * log_n / n_i)))
         self._bounds[task, policy] = mean + width
 
-    def _arrays(self) -> State:
+    def arrays(self) -> State:
         statistics = {"uses": self._uses, "means": self._means, "deviations": self._deviations, "bounds": self._bounds}
         return {**self._averages.arrays(), **statistics}
-
-    def state_dict(self) -> State:
-        return copies(self._arrays())
-
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        fill(self._arrays(), state)

@@ -8,14 +8,12 @@ is its return or its reward per step, and policies are ranked by their average v
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.selectors.protocol import State, argmax_random_tie, copies, fill
+from repertory.selectors.protocol import Arrays, State, argmax_random_tie
 from repertory.settings import Settings, setting
 
 VALUES = ("return", "reward per step")
@@ -23,19 +21,6 @@ VALUES = ("return", "reward per step")
 
 def _value(kind: str, total_reward: float, steps: int) -> float:
     return total_reward if kind == "return" else total_reward / steps
-
-
-class ArraySelector:
-    """A selector whose whole state is a few arrays."""
-
-    def arrays(self) -> State:
-        raise NotImplementedError
-
-    def state_dict(self) -> State:
-        return copies(self.arrays())
-
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        fill(self.arrays(), state)
 
 
 # ------------------------------------------------------------------------------------------ Thompson sampling
@@ -56,7 +41,7 @@ class ThompsonSampling(Settings):
         return ThompsonSelector(self, n_tasks, n_policies)
 
 
-class ThompsonSelector(ArraySelector):
+class ThompsonSelector(Arrays):
     def __init__(self, settings: ThompsonSampling, n_tasks: int, n_policies: int) -> None:
         self._settings = settings
         self._counts, self._sums, self._squares = np.zeros((3, n_tasks, n_policies))
@@ -99,7 +84,7 @@ class SlidingWindowUCB(Settings):
         return SlidingWindowSelector(self, n_tasks, n_policies)
 
 
-class SlidingWindowSelector(ArraySelector):
+class SlidingWindowSelector(Arrays):
     """bound = average + width (highest - lowest) sqrt(ln min(t, window) / n_i), over the window."""
 
     def __init__(self, settings: SlidingWindowUCB, n_tasks: int, n_policies: int) -> None:
@@ -146,7 +131,7 @@ class EXP3(Settings):
         return EXP3Selector(self, n_tasks, n_policies)
 
 
-class EXP3Selector(ArraySelector):
+class EXP3Selector(Arrays):
     def __init__(self, settings: EXP3, n_tasks: int, n_policies: int) -> None:
         self._settings = settings
         self._log_weights = np.zeros((n_tasks, n_policies))

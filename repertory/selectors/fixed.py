@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import UsageError, shown
 from repertory.number_ranges import parse_numbers
-from repertory.selectors.protocol import State, fill
+from repertory.selectors.protocol import Arrays, State
 from repertory.settings import Settings, setting
 
 
@@ -61,7 +59,7 @@ class OneToOne(Settings):
         return FixedSelector(np.arange(n_tasks))
 
 
-class FixedSelector:
+class FixedSelector(Arrays):
     """A policy per task, for good."""
 
     def __init__(self, policy_of_task: NDArray[np.int64]) -> None:
@@ -73,8 +71,5 @@ class FixedSelector:
     def update(self, task: int, policy: int, total_reward: float, steps: int) -> None:
         """Nothing to learn."""
 
-    def state_dict(self) -> State:
-        return {"policy_of_task": self.policy_of_task.copy()}
-
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        fill({"policy_of_task": self.policy_of_task}, state)
+    def arrays(self) -> State:
+        return {"policy_of_task": self.policy_of_task}

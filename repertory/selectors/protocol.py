@@ -45,10 +45,16 @@ def argmax_random_tie(values: NDArray[np.float64], rng: np.random.Generator) -> 
     return int(best[0]) if best.size == 1 else int(best[int(rng.random() * best.size)])
 
 
-def copies(arrays: Mapping[str, NDArray[Any]]) -> State:
-    return {name: array.copy() for name, array in arrays.items()}
+class Arrays:
+    """Something whose whole state is a few arrays: what a selector inherits to be saved."""
 
+    def arrays(self) -> State:
+        """By name; the arrays themselves."""
+        raise NotImplementedError
 
-def fill(arrays: Mapping[str, NDArray[Any]], state: Mapping[str, NDArray[Any]]) -> None:
-    for name, array in arrays.items():
-        array[...] = state[name]
+    def state_dict(self) -> State:
+        return {name: array.copy() for name, array in self.arrays().items()}
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        for name, array in self.arrays().items():
+            array[...] = state[name]

@@ -9,13 +9,12 @@ Nothing in them tells where on a machine a run was run.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from repertory.errors import UsageError
 from repertory.paths import cannot_write, check_new_folder, existing_folder
-from repertory.runs.folder import BLOCKS_FILE, DONE_FILE, RUN_FILE, RunFolder
+from repertory.runs.folder import BLOCKS_FILE, DONE_FILE, RUN_FILE, RunFolder, run_folders
 from repertory.runs.summary import SUMMARY_FILE
 from repertory.runs.timing import FILE_NAME as TIME_FILE
 from repertory.runs.timing import time_used, write_time
@@ -44,9 +43,10 @@ def export(source: Path, target: Path) -> Exported:
     """
     _check_folders(source, target)
     exported = Exported()
-    finished = [path for path in _run_folders(source) if _is_finished(path, exported)]
+    finished = [path for path in run_folders(source) if _is_finished(path, exported)]
     if not finished:
-        raise UsageError(_nothing(source, exported))
+        reason = f" ({exported.left_out[0]})" if exported.left_out else ""
+        raise UsageError(f"{source} holds no finished run{reason}; next: finish one, or wait for it")
     for path in finished:
         _refuse_others(RunFolder(path), RunFolder(target / path.relative_to(source)))
     homes = [file.parent for file in sorted(source.rglob(SWEEP_FILE))]
@@ -67,11 +67,6 @@ def _check_folders(source: Path, target: Path) -> None:
         raise UsageError(f"{target} and {source} lie one within the other; choose a target outside of the source")
 
 
-def _run_folders(source: Path) -> Iterator[Path]:
-    for file in sorted(source.rglob(RUN_FILE)):
-        yield file.parent
-
-
 def _is_finished(path: Path, exported: Exported) -> bool:
     folder = RunFolder(path)
     if folder.is_done:
@@ -89,11 +84,6 @@ def _is_finished(path: Path, exported: Exported) -> bool:
     else:
         exported.left_out.append(f"{path} is not finished")
     return False
-
-
-def _nothing(source: Path, exported: Exported) -> str:
-    reason = f" ({exported.left_out[0]})" if exported.left_out else ""
-    return f"{source} holds no finished run{reason}; next: finish one, or wait for it"
 
 
 def _refuse_others(source: RunFolder, target: RunFolder) -> None:

@@ -25,16 +25,7 @@ from repertory.runs.live import live_spec
 from repertory.runs.reading import check_format
 from repertory.runs.saver import Diverged
 from repertory.runs.spec import RunSpec
-from repertory.runs.status import (
-    DIVERGED,
-    FINISHED,
-    INTERRUPTED,
-    PAUSE,
-    STOPPED,
-    Status,
-    StatusMonitor,
-    read_status,
-)
+from repertory.runs.status import DIVERGED, FINISHED, INTERRUPTED, PAUSE, STOPPED, Status, StatusMonitor, read_status
 
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "ARROW_NUM_THREADS"), "1"

@@ -6,13 +6,13 @@ afterwards each says its format and, as far as that is known, the code that made
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from repertory.errors import UsageError
+from repertory.paths import existing_folder
 from repertory.runs import formats
-from repertory.runs.folder import RUN_FILE, RunFolder
+from repertory.runs.folder import RUN_FILE, RunFolder, run_folders
 from repertory.runs.opened import open_run
 from repertory.runs.provenance import MadeBy
 from repertory.runs.reading import read_json
@@ -39,14 +39,15 @@ def migrate(root: Path, commit: str | None = None) -> Migrated:
 
     Unfinished runs are left as they are: they get today's formats when they are resumed.
     """
+    existing_folder(root, "valid: the folder of a run, of a sweep, or of several")
     done = Migrated()
-    for file in _files(root, RUN_FILE):
-        folder = RunFolder(file.parent)
+    for path in run_folders(root):
+        folder = RunFolder(path)
         try:
-            is_old = read_json(file).get("format", 1) < formats.RUN_FORMAT
+            is_old = read_json(path / RUN_FILE).get("format", 1) < formats.RUN_FORMAT
             if not folder.is_done:
                 if is_old:
-                    done.left_out.append(f"{file.parent} is not finished")
+                    done.left_out.append(f"{path} is not finished")
                 continue
             if is_old:
                 _migrate_run(folder, commit)
@@ -54,7 +55,7 @@ def migrate(root: Path, commit: str | None = None) -> Migrated:
             done.summaries += _complete_summary(folder)
         except UsageError as problem:
             done.left_out.append(str(problem))
-    for file in _files(root, SWEEP_FILE):
+    for file in sorted(root.rglob(SWEEP_FILE)):
         try:
             if read_json(file).get("format", 1) < SWEEP_FORMAT:
                 _migrate_sweep(file, commit)
@@ -62,12 +63,6 @@ def migrate(root: Path, commit: str | None = None) -> Migrated:
         except UsageError as problem:
             done.left_out.append(str(problem))
     return done
-
-
-def _files(root: Path, name: str) -> Iterator[Path]:
-    if not root.is_dir():
-        raise UsageError(f"{root} is not a folder; valid: the folder of a run, of a sweep, or of several")
-    yield from sorted(root.rglob(name))
 
 
 def _migrate_run(folder: RunFolder, commit: str | None) -> None:

@@ -15,7 +15,7 @@ from repertory.core import metrics
 from repertory.errors import UsageError
 from repertory.paper.experiments import Condition, Experiment
 from repertory.paths import existing_folder
-from repertory.runs.folder import RunFolder
+from repertory.runs.folder import RunFolder, run_folders
 from repertory.runs.provenance import MadeBy
 from repertory.sweeps.sweep import FILE_NAME, Sweep, read_sweep
 
@@ -102,9 +102,9 @@ def read_results(path: Path) -> Results:
     existing_folder(path)
     sweep = read_sweep(path) if (path / FILE_NAME).exists() else None
     runs, problems = [], []
-    for file in sorted(path.rglob("run.json")):
+    for folder in run_folders(path):
         try:
-            run = _read_run(path, file.parent)
+            run = _read_run(path, folder)
         except UsageError as problem:  # one damaged folder does not hide the others
             problems.append(str(problem))
             continue

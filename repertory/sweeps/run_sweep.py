@@ -11,16 +11,7 @@ from repertory.paths import check_new_folder
 from repertory.runs.status import FINISHED
 from repertory.sweeps.job import Job
 from repertory.sweeps.results import Results, read_results
-from repertory.sweeps.sweep import (
-    Engine,
-    Sweep,
-    Watcher,
-    claim,
-    default_folder,
-    live_sweep,
-    make_engine,
-    parse_runs,
-)
+from repertory.sweeps.sweep import Engine, Sweep, Watcher, claim, default_folder, live_sweep, make_engine, parse_runs
 
 
 def sweep(

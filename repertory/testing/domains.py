@@ -16,14 +16,7 @@ from repertory.domains.domain import SCORES, Domain
 from repertory.errors import UsageError
 from repertory.kernels.streams import new_stream
 from repertory.learners.random import Random
-from repertory.testing.trace import (
-    ConformanceError,
-    Moment,
-    Trace,
-    bits,
-    expect,
-    expect_same,
-)
+from repertory.testing.trace import ConformanceError, Moment, Trace, bits, expect, expect_same
 
 LONGEST_LOOK = 1000
 """How many steps of an episode are looked at if it need not end."""

@@ -18,7 +18,6 @@ from repertory import catalogue
 from repertory.agents.library import LibraryAgent
 from repertory.core.lifetime import Lifetime
 from repertory.core.seeds import EPISODE_SEEDS, generator
-from repertory.core.sequence import single_task
 from repertory.domains.domain import Domain
 from repertory.learners.protocol import CompiledLearner, MakeLearner
 from repertory.selectors.fixed import FixedSelector
@@ -256,7 +255,8 @@ def _check_library(stage: _Stage, steps: int) -> None:
 def _live(stage: _Stage, learner: Any, block_steps: int) -> list[dict[str, Any]]:
     domain = stage.domain
     selector = FixedSelector(np.zeros(domain.n_tasks, np.int64))
-    lifetime = Lifetime(domain, LibraryAgent([learner], selector), single_task(0, 2), block_steps, stage.seed, run=0)
+    sequence = np.zeros(2, np.int64)
+    lifetime = Lifetime(domain, LibraryAgent([learner], selector), sequence, block_steps, stage.seed, run=0)
     try:
         lifetime.live()
     finally:
