@@ -48,7 +48,7 @@ def test_a_policy_at_rest_plays_alike_on_both_paths_and_takes_what_it_rates_high
     player, plain = EpisodePlayer(domain), EpisodePlayer(domain, compiled=False)
     for seed in range(10):
         player.play(4, policy, seed)
-    before, at_rest = policy.state_dict(), AtRest(policy, 0, domain.observation_space)
+    before, at_rest = policy.state_dict(), AtRest(policy, 0)
     for seed in range(20):
         task = seed % 27
         assert player.play(task, at_rest, seed) == plain.play(task, at_rest, seed)
