@@ -13,28 +13,10 @@ from numpy.typing import NDArray
 
 from repertory.core.episode import EpisodePlayer, Outcome
 from repertory.errors import EpisodeFault, UsageError
-from repertory.kernels.compile import kernel
 from repertory.learners.compiled_policy import CompiledPolicy, as_input
 from repertory.learners.protocol import LearnerKernels
+from repertory.learners.random import begin_episode, observe
 from repertory.selectors.protocol import argmax_random_tie
-
-
-@kernel
-def begin_episode(policy: Any) -> None:
-    """Every episode is like the first."""
-
-
-@kernel
-def observe(
-    policy: Any,
-    observation: NDArray[np.float32],
-    action: int,
-    reward: float,
-    next_observation: NDArray[np.float32],
-    terminated: bool,
-    truncated: bool,
-) -> None:
-    """Nothing is learned."""
 
 
 class AtRest:

@@ -19,7 +19,7 @@ from repertory.kernels.replay import begin, cursor_between_steps, draw_batch, he
 from repertory.kernels.replay_slots import read_observation, slot_after
 from repertory.kernels.reward_range import UNSEEN, largest_return
 from repertory.kernels.streams import below, new_stream, uniform
-from repertory.kernels.views import Matrix, Vector
+from repertory.kernels.views import Matrix
 from repertory.learners.compiled_policy import Network
 from repertory.learners.encoding import action_count, observation_size, value_range
 from repertory.learners.health import OF_Q_LEARNING, SAMPLE_SIZE, Health, Minibatch, measure
@@ -157,11 +157,14 @@ def begin_episode(dqn: Arrays) -> None:
 
 
 @inlined
-def best_action(weights: Vector, shape: NetworkShape, room: Vector, observation: NDArray[np.float32]) -> int:
-    batch = network.activations(room, shape, 1)
+def act_greedily(dqn: Arrays, observation: NDArray[np.float32]) -> int:
+    """The action of the largest value."""
+    policy = dqn.policy[0]
+    shape = network.shape_of(policy.shape)
+    batch = network.activations(dqn.scratch[0].acting, shape, 1)
     for k in range(shape.inputs):
         batch.inputs[0, k] = observation[k]
-    network.forward(weights, shape, batch, 1)
+    network.forward(policy.weights, shape, batch, 1)
     return network.argmax(batch.outputs, 0)
 
 
@@ -169,17 +172,10 @@ def best_action(weights: Vector, shape: NetworkShape, room: Vector, observation:
 def act(dqn: Arrays, observation: NDArray[np.float32]) -> int:
     """Epsilon-greedy on the action values."""
     policy = dqn.policy[0]
-    shape = network.shape_of(policy.shape)
     explores = uniform(policy.stream) < policy.exploration_rate
     if explores or policy.episode < policy.random_first_steps:
-        return below(policy.stream, shape.outputs)
-    return best_action(policy.weights, shape, dqn.scratch[0].acting, observation)
-
-
-@kernel
-def act_greedily(dqn: Arrays, observation: NDArray[np.float32]) -> int:
-    policy = dqn.policy[0]
-    return best_action(policy.weights, network.shape_of(policy.shape), dqn.scratch[0].acting, observation)
+        return below(policy.stream, network.shape_of(policy.shape).outputs)
+    return act_greedily(dqn, observation)
 
 
 @kernel
