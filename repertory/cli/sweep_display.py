@@ -157,7 +157,7 @@ def print_scores(console: Console, results: Results) -> None:
     """Lifetime and final scores of all conditions, beside the published ones, and the time they took."""
     rows = score_rows(results)
     if rows:
-        console.print(to_console(score_table(results, rows)))
+        console.print(to_console(score_table(results, rows, is_narrow=True)))
     for run in (run for runs in results.by_condition.values() for run in runs if run.divergence is not None):
         console.print(f"{run.condition} run {run.number} {run.divergence}", soft_wrap=True)
     if sentence := time_sentence(results):

@@ -18,7 +18,7 @@ from repertory.paths import staged
 from repertory.report.chart import BOTH, COLOURS, POINTS, Axis, Band, Chart, Mark, Rule, Series, single
 from repertory.report.sections import capacity
 from repertory.report.sections.final import MARKERS
-from repertory.report.table import Column, Table, column, from_frame, to_console
+from repertory.report.table import Column, Table, column, from_frame, name_column, to_console
 from repertory.report.to_matplotlib import write_figure
 
 MOST_ROWS = 125
@@ -46,14 +46,28 @@ def save(console: Console, out: Path, name: str, frame: pd.DataFrame, chart: Cha
 def empirical_table(
     estimates: Mapping[str, CapacityEstimate], tolerance: float, published: Mapping[str, PublishedCapacity]
 ) -> Table:
-    """The page's table at any tolerance, with the interval of the capacity there and the exact integral."""
+    """The page's rows at any tolerance, for a terminal: with the capacity's interval and the exact ITC."""
     rows = [
         capacity.capacity_row(learner, estimate, tolerance, published.get(learner))
         for learner, estimate in estimates.items()
     ]
-    there = Column("95% there", lambda row: capacity.interval_text(row["capacity low"], row["capacity high"]))
-    columns = [*capacity.capacity_table(rows).columns, column("exact", "itc exact"), there]
+    columns = [
+        name_column("learner"),
+        column("policies"),
+        column("capacity"),
+        _interval("95%", "capacity"),
+        column("published", "published capacity"),
+        column("ITC", "itc"),
+        _interval("ITC 95%", "itc"),
+        column("exact", "itc exact"),
+        column("published", "published itc"),
+    ]
     return Table("empirical", columns, rows)
+
+
+def _interval(title: str, of: str) -> Column:
+    low, high = f"{of} low", f"{of} high"
+    return Column(title, lambda row: "" if row[low] is None else f"{row[low]:.3g}-{row[high]:.3g}")
 
 
 def scores_table(estimates: Mapping[str, CapacityEstimate]) -> pd.DataFrame:

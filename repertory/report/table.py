@@ -163,7 +163,8 @@ def to_console(table: Table) -> rich_table.Table:
     for column in columns:
         ratio = 1 if column.kind == PROSE else None
         side: Any = "left" if column.is_text else "right"
-        made.add_column(Text(column.title), justify=side, ratio=ratio, no_wrap=has_prose and ratio is None)
+        whole = ratio is None and (has_prose or column is columns[0])  # names are the last to be cut
+        made.add_column(Text(column.title), justify=side, ratio=ratio, no_wrap=whole)
     for line in lines:
         made.add_row(*(Text(escaping.to_console(cell.text), CONSOLE_STYLES.get(cell.tone, "")) for cell in line))
     return made

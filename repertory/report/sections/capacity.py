@@ -97,7 +97,7 @@ def capacity_table(rows: Sequence[Row]) -> Table:
         column("tasks per policy", "capacity"),
         column("published", "published capacity"),
         column("integrated", "itc"),
-        Column("95% interval", lambda row: interval_text(row["itc low"], row["itc high"])),
+        Column("95% interval", _interval),
         column("published", "published itc"),
     ]
     return Table("capacity", columns, rows)
@@ -119,5 +119,5 @@ def parts_table(rows: Sequence[Row]) -> Table:
     return Table("capacity-parts", columns, rows)
 
 
-def interval_text(low: float | None, high: float | None) -> str:
-    return "" if low is None else f"{low:.1f} to {high:.1f}"
+def _interval(row: Row) -> str:
+    return "" if row["itc low"] is None else f"{row['itc low']:.1f} to {row['itc high']:.1f}"

@@ -86,11 +86,16 @@ def part_rows(part: Part) -> list[dict[str, Any]]:
 # ------------------------------------------------------------------------------------------------------------ table
 
 
-def score_table(results: Results, rows: Sequence[Row]) -> Table:
+def score_table(results: Results, rows: Sequence[Row], is_narrow: bool = False) -> Table:
+    """A narrow one, for a terminal, has neither differences nor the paper's number of runs."""
     digits = 1 if max(abs(row["lifetime"]) for row in rows) >= 5 else 3
-    columns = [name_column("condition"), Column("runs (paper)", lambda row: runs_text([row], results) + _mark(row))]
+    papers = Column("runs (paper)", lambda row: runs_text([row], results) + _mark(row))
+    columns = [
+        name_column("condition"),
+        Column("runs", lambda row: f"{row['runs']}{_mark(row)}") if is_narrow else papers,
+    ]
     for which in WHICH:
-        columns += _columns(which, digits)
+        columns += _columns(which, digits)[: 2 if is_narrow else 3]
     return Table("conditions", columns, rows)
 
 
