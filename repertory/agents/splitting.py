@@ -1,10 +1,10 @@
 """A library that shares until it hurts: one policy at first, a second where two groups of tasks are in conflict.
 
 Where tasks agree, one policy learns fastest from all of them; where they conflict, no amount of training helps. Which
-it is, nobody knows beforehand, and it cannot be seen from the scores of one policy. So, ever more rarely, a copy of
-a policy practises one of its tasks alone, with its memory emptied. If the tasks agree, the copy is no better at it than
-the policy is, and is given up. If they conflict, the copy soon earns what the policy never will: it stays, and each
-task goes where it earns more. `docs/splitting.md` has the rule on one page.
+it is, nobody knows beforehand, and it cannot be seen from the scores of one policy. So, ever more rarely, a second
+policy practises one of its tasks alone: by turns a copy with its memory emptied, and one that knows nothing. If the
+tasks agree, it is no better there than the first, and is given up. If they conflict, it soon earns what the first
+never will: it stays, and each task goes where it earns more. `docs/splitting.md` has the rule on one page.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Splitting(Settings):
         below=1,
     )
     first_copy: int = setting(
-        4, "Visits of tasks before the first copy; each later one waits twice as long as the one before.", at_least=1
+        4, "Visits of tasks before the first copy; the time to the next ones doubles every other time.", at_least=1
     )
 
     def __call__(self, setup: AgentSetup) -> SplittingLibrary:
@@ -174,23 +174,31 @@ class SplittingLibrary:
         return len(self.policies) - 1
 
     def _copy_if_worse_than_usual(self, visit: Visit) -> None:
-        """Where a policy gains less than on its other tasks, sharing may have a price."""
+        """Where a policy gains less than on its other tasks, sharing may have a price.
+
+        A copy knows how to act and has to unlearn; a new policy has nothing to unlearn. Which of them is sooner better
+        depends on the learner: a network that has become sure of itself may learn no more, one with nothing to replay
+        not yet.
+        """
         m, parent = self._m, visit.champion
         gains = [level - self._ignorance(task) for (policy, task), level in m.levels.items() if policy == parent]
         if not gains or np.mean(visit.returns[parent]) - self._ignorance(visit.task) >= np.mean(gains):
             return
         place = self._free_place()
-        copy: Any = self._new_policy(place)
-        self.policies[place] = copy
-        copy.load_state_dict(self.policies[parent].state_dict())
-        forget_experiences(copy)
+        self.policies[place] = self._new_policy(place)
+        is_copy = m.attempts % 2 == 0
+        if is_copy:
+            self.policies[place].load_state_dict(self.policies[parent].state_dict())
+            forget_experiences(self.policies[place])
+        else:
+            m.wait *= 2
+        m.attempts += 1
         m.alive.append(place)
         m.visits_of[place], m.born[place] = 0, m.visits
         m.on_trial = parent, place
-        m.wait *= 2
         m.next_copy = m.visits + m.wait
         visit.champion, visit.practising, visit.steps = place, parent, 0
-        self._tell("copy", policy=place, of=parent, task=visit.task)
+        self._tell("copy" if is_copy else "new", policy=place, of=parent, task=visit.task)
 
     def _ignorance(self, task: int) -> float:
         """What a policy earns that has learned nothing, or the least that any has earned where that is not known."""
@@ -224,8 +232,8 @@ class SplittingLibrary:
         )
         for policy in (first, second):
             self._note_level(policy, visit)
-        # Of equals, the one that plays more: so tasks that agree come together again.
-        if outcome < 0 or (outcome == 0 and m.visits_of[rival] > m.visits_of[champion]):
+        # A task stays where it is, unless that is with a copy which is no better: tasks that agree come together again.
+        if outcome < 0 or (outcome == 0 and m.on_trial == (rival, champion)):
             visit.champion = rival
         younger = max(first, second, key=lambda policy: m.born[policy])
         self._judge(first + second - younger, younger, visit)

@@ -63,6 +63,8 @@ class Memory:
     """By (first, second, task)."""
     on_trial: tuple[int, int] | None = None
     """A copy that has yet to show that it is needed: (parent, copy)."""
+    attempts: int = 0
+    """Copies and new policies so far."""
     wait: int = 0
     """From the last copy to the next, in visits."""
     next_copy: int = 0

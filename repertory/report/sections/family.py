@@ -14,6 +14,7 @@ from repertory.report.table import Table, column, name_column
 from repertory.sweeps.results import Results, Run
 
 MOVES = "moves"
+BIRTHS = ("copy", "new")
 
 
 def section(results: Results) -> Section | None:
@@ -27,8 +28,8 @@ def section(results: Results) -> Section | None:
     rows = [_row(run, block, event) for run in shown for block, event in events_of(run.blocks) if not _is_move(event)]
     columns = [name_column("condition"), column("run"), column("block"), column("what happened", "text")]
     intro = (
-        "A line for each policy while it is in use, and a dotted one from the policy that it was copied from. A copy "
-        "stays if some tasks need it and others need the policy that it was copied from; see docs/splitting.md."
+        "A line for each policy while it is in use, and a dotted one from the policy beside which it was tried. It "
+        "stays (star) if some tasks need it and others need the other one; see docs/splitting.md."
     )
     return Section(
         "family", "Which policy came from which", intro, tables=[Table("family", columns, rows)], charts=charts
@@ -48,6 +49,8 @@ def told(event: Event) -> str:
     match event:
         case {"event": "copy", "policy": policy, "of": parent, "task": task}:
             return f"policy {policy}, a copy of {parent}, practises task {task}"
+        case {"event": "new", "policy": policy, "of": parent, "task": task}:
+            return f"policy {policy}, a new one, practises task {task} of policy {parent}"
         case {"event": "stays", "policy": policy, "beside": other, "needed": needed, "other_needed": others}:
             return f"policy {policy} stays beside {other}: {needed} tasks need it, {others} need the other"
         case {"event": "ends", "policy": policy, "heir": heir, "why": why}:
@@ -59,7 +62,7 @@ def lives(run: Run) -> list[tuple[int, int, int]]:
     """(policy, first block, last block) of each stretch for which a place in the library was in use."""
     begun, found = {0: 0}, []
     for block, event in events_of(run.blocks):
-        if event["event"] == "copy":
+        if event["event"] in BIRTHS:
             begun[int(event["policy"])] = block
         elif event["event"] == "ends":
             policy = int(event["policy"])
@@ -80,7 +83,7 @@ def _chart(run: Run, name: str) -> Chart:
         for policy, first, last in sorted(lives(run))
     ]
     for block, event in events_of(run.blocks):
-        if event["event"] == "copy":
+        if event["event"] in BIRTHS:
             ends = [int(event["of"]), int(event["policy"])]
             marks.append(Series("copy", millions[[block, block]], ends, GREY, dash=DOT, width=1, in_legend=False))
         elif event["event"] == "stays":
