@@ -23,7 +23,7 @@ from repertory.cli.report import report_in_console
 from repertory.core import metrics
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
-from repertory.report.chart import Axis, Band, Chart, Panel, Series, numbers
+from repertory.report.chart import Axis, Band, Chart, Panel, Series, numbered
 from repertory.report.dashboard import DashboardServer
 from repertory.report.page import embedded_json, render, write_report
 from repertory.report.section import Section, safe
@@ -77,9 +77,9 @@ def page(sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_long_axes_have_few_numbers() -> None:
-    assert numbers(27) == [str(place) for place in range(27)]
+    assert numbered(27) == [str(place) for place in range(27)]
     for count, every in ((41, 10), (125, 10), (1000, 100)):
-        assert numbers(count) == [str(place) if place % every == 0 else "" for place in range(count)]
+        assert numbered(count) == [str(place) if place % every == 0 else "" for place in range(count)]
 
 
 def embedded(page: Path) -> dict:
