@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ from test_examples import load
 import repertory
 from repertory.agents.contest import CLEAR, MOST_EPISODES, rank_lead, verdict
 from repertory.core.tally import events_of, plays_by_task
+from repertory.report.sections import family
+from repertory.sweeps.results import read_results
 from repertory.testing import check_agent, grouped_tasks
+from tests.records import write_run
 
 TabularQ: Any = load("tabular_q.py").TabularQ
 
@@ -94,6 +98,22 @@ def test_the_record_tells_what_became_of_the_policies() -> None:
     assert {"copy", "stays", "moves"} <= set(told)
     library = repertory.live(grouped_tasks(2), TabularQ, 2, blocks=3, block_steps=20)
     assert "events" not in library.blocks
+
+
+def test_the_page_shows_the_family(tmp_path: Path) -> None:
+    record, _ = live(groups=2, policies=4, seed=0)
+    write_run(tmp_path / "Splitting" / "run-00", record.settings, record.blocks)
+    results = read_results(tmp_path)
+    found = family.section(results)
+    assert found is not None
+    told = [row["text"] for row in found.tables[0].rows]
+    assert any(text.startswith("policy 1, a copy of 0, practises task") for text in told)
+    assert any("stays beside" in text for text in told)
+    (run,) = results.runs
+    last = len(record.blocks) - 1
+    alive_at_end = {policy for policy, _first, end in family.lives(run) if end == last}
+    assert alive_at_end >= set(record.agent.alive) >= {0, 1}
+    assert len(found.charts) == 1
 
 
 # ---------------------------------------------------------------------------------------------------- the rest

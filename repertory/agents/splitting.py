@@ -77,6 +77,11 @@ class SplittingLibrary:
             )
         self._m = Memory(wait=settings.first_copy, next_copy=settings.first_copy)
 
+    @property
+    def alive(self) -> list[int]:
+        """The places in `policies` that are in use."""
+        return sorted(self._m.alive)
+
     def news(self) -> list[Event]:
         """What has happened since this was last asked."""
         told, self._m.news = self._m.news, []
