@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from repertory.kernels.compile import kernel
 from repertory.kernels.network import (
     NetworkShape,
     backward,
@@ -18,6 +19,7 @@ from repertory.kernels.network import (
 )
 from repertory.kernels.optimisers import adadelta
 from repertory.kernels.product import add_product, dot
+from repertory.kernels.views import cut, rows_view
 from tests.pytorch import needs_torch, torch
 
 SHAPES = [NetworkShape(4, 80, 80, 2), NetworkShape(11, 7, 9, 5), NetworkShape(3, 5, 2, 1)]
@@ -60,6 +62,18 @@ def test_rows_do_not_depend_on_the_size_of_their_batch(rng: np.random.Generator)
         single.inputs[0] = batch.inputs[i]
         forward(weights, shape, single, 1)
         assert np.array_equal(single.outputs[0], batch.outputs[i])
+
+
+def test_views_in_kernels_are_those_in_python() -> None:
+    def mark(room: np.ndarray) -> None:
+        matrix, vector, last = cut(room, ((2, 3), (4,), (3, 1)))
+        matrix[1, 2], vector[0], last[2, 0] = 1.0, 2.0, 3.0
+        rows_view(matrix, 1, 1)[0, 1] = 4.0
+
+    compiled, plain = np.zeros(13, np.float32), np.zeros(13, np.float32)
+    kernel(mark)(compiled)
+    mark(plain)
+    assert compiled.tolist() == plain.tolist() == [0, 0, 0, 0, 4, 1, 2, 0, 0, 0, 0, 0, 3]
 
 
 def test_glorot_limits(rng: np.random.Generator) -> None:

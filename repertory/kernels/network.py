@@ -185,10 +185,10 @@ def silence(gradient: Matrix, rectified: Matrix, rows: int) -> None:
 
 
 @inlined
-def argmax(y: Matrix, row: int) -> int:
-    """The place of the largest value in a row; the first of equals."""
+def argmax(y: Matrix, row: int, columns: int) -> int:
+    """The place of the largest of the first values in a row; the first of equals."""
     best = 0
-    for j in range(1, y.shape[1]):
+    for j in range(1, columns):
         if y[row, j] > y[row, best]:
             best = j
     return best

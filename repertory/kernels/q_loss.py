@@ -20,7 +20,7 @@ _ZERO = np.float32(0.0)
 def note_best(q: Matrix, rows: int, best: NDArray[np.int64]) -> None:
     """The action of the largest value in each row."""
     for i in range(rows):
-        best[i] = argmax(q, i)
+        best[i] = argmax(q, i, q.shape[1])
 
 
 @kernel

@@ -165,7 +165,7 @@ def act_greedily(dqn: Arrays, observation: NDArray[np.float32]) -> int:
     for k in range(shape.inputs):
         batch.inputs[0, k] = observation[k]
     network.forward(policy.weights, shape, batch, 1)
-    return network.argmax(batch.outputs, 0)
+    return network.argmax(batch.outputs, 0, shape.outputs)
 
 
 @kernel

@@ -126,7 +126,7 @@ def act(drqn: Arrays, observation: NDArray[np.float32]) -> int:
     scratch.online_starts[0] = 0
     made = BatchOfWindows(steps, 1, steps, scratch.places, scratch.online_starts, scratch.online_forest)
     recurrent.window_forward(policy.weights, shape, batch, made)
-    return argmax(batch.outputs, 0)
+    return argmax(batch.outputs, 0, shape.outputs)
 
 
 @kernel

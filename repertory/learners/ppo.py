@@ -149,11 +149,8 @@ def act(ppo: Arrays, observation: NDArray[np.float32]) -> int:
 
 @kernel
 def act_greedily(ppo: Arrays, observation: NDArray[np.float32]) -> int:
-    outputs, best = look(ppo, observation), 0
-    for action in range(1, outputs.shape[1] - 1):
-        if outputs[0, action] > outputs[0, best]:
-            best = action
-    return best
+    outputs = look(ppo, observation)
+    return network.argmax(outputs, 0, outputs.shape[1] - 1)
 
 
 @kernel
