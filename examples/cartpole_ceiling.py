@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 import repertory
-from repertory.domains.cartpole import GRAVITY, RESET_RANGE, TIME_STEP, CartpoleParams, step
+from repertory.domains.cartpole import GRAVITY, TIME_STEP, CartpoleParams, step
 from repertory.kernels.streams import new_stream
 
 STARTS = 2000
@@ -34,7 +34,7 @@ def ceiling(task: CartpoleParams, rng: np.random.Generator) -> float:
     """The mean return that no policy can pass."""
     weights, largest = unstable_mode(task)
     stream, returns = new_stream(0), []
-    for start in rng.uniform(-RESET_RANGE, RESET_RANGE, (STARTS, 4)):
+    for start in rng.uniform(-task.start_range, task.start_range, (STARTS, 4)):
         z = float(weights @ start[2:])
         total = float(task.max_steps)
         if abs(z) > largest:
