@@ -86,6 +86,37 @@ def test_tasks_in_conflict_end_in_their_true_groups(seed: int) -> None:
     assert record.lifetime_score > 1.2 * alone.lifetime_score
 
 
+@pytest.mark.parametrize(
+    ("groups", "tasks_per_group", "policies"), [(1, 5, 2), (2, 2, 4), (2, 4, 3), (3, 3, 4), (3, 5, 3)]
+)
+def test_no_trial_goes_on_for_ever(groups: int, tasks_per_group: int, policies: int) -> None:
+    """At most as long as twelve tasks of each policy take to come, and one visit more."""
+    for seed in range(2):
+        record, _ = live(groups, policies, seed, tasks_per_group)
+        begun: dict[int, int] = {}
+        visits = (record.blocks["task"].diff() != 0).cumsum()
+        for block, event in events_of(record.blocks):
+            if event["event"] in ("copy", "new"):
+                begun[int(event["policy"])] = visits[block]
+            elif event["event"] in ("stays", "ends"):
+                begun.pop(int(event["policy"]), None)
+                begun.pop(int(event.get("heir", -1)), None)
+        assert all(visits.iloc[-1] - first <= 12 * policies + 1 for first in begun.values())
+
+
+def test_some_tasks_of_a_domain_are_split_as_well() -> None:
+    record = repertory.live(
+        grouped_tasks(2, 5), TabularQ, 4, agent="splitting", blocks=150, block_steps=200, task=(0, 1, 2, 5, 6, 7)
+    )
+    assert len(record.agent.alive) >= 2
+    assert record.final_score > 3.5
+
+
+def test_visits_too_short_to_tell_anything_bring_no_copies() -> None:
+    record = repertory.live(grouped_tasks(1, 5), TabularQ, 4, agent="splitting", blocks=300, block_steps=20)
+    assert not [event for _block, event in events_of(record.blocks) if event["event"] != "moves"]
+
+
 def test_there_are_never_more_policies_than_allowed() -> None:
     record, policy_of = live(groups=4, policies=2, seed=0, tasks_per_group=3)
     assert len(record.policies) == 2
@@ -122,6 +153,11 @@ def test_the_page_shows_the_family(tmp_path: Path) -> None:
 def test_it_follows_the_protocol_and_resumes_to_the_bit() -> None:
     check_agent(repertory.Splitting(first_copy=1), learner="dqn", blocks=12, block_steps=800)
     check_agent(repertory.Splitting(first_copy=1), grouped_tasks(2), TabularQ, policies=3, blocks=60, block_steps=200)
+
+
+def test_hidden_tasks_are_refused() -> None:
+    with pytest.raises(repertory.UsageError, match="must know which task it is; valid: without hidden tasks"):
+        repertory.live("cartpole27", "random", 2, agent="splitting", hidden_tasks=True, blocks=1, block_steps=10)
 
 
 def test_a_learner_that_cannot_be_copied_is_refused() -> None:

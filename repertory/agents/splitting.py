@@ -37,10 +37,10 @@ CONFLICTS = 2
 """So many tasks must be in conflict either way, for one may be chance; one where there are fewer than five tasks."""
 STALE = 2.0
 """Two policies meet again on a task when one of them has played so many times as many visits as when they met last."""
+VISIT_EPISODES = 18
+"""That visits must have on average for a copy to be worth it: to look, to practise and to compare."""
 LEVEL_EPISODES = 20
 """What a policy earns on a task is the mean of so many last episodes of a visit."""
-HIDDEN = 0
-"""Where tasks are hidden, they are one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +65,11 @@ class SplittingLibrary:
     """See the module. Places in `policies` that are not `alive` wait for the next copy."""
 
     def __init__(self, settings: Splitting, setup: AgentSetup) -> None:
+        if setup.n_tasks is None:
+            raise UsageError("a library that splits must know which task it is; valid: without hidden tasks")
         self.settings = settings
         self._most = setup.policies
-        self._n_tasks = setup.n_tasks or 1
+        self._n_tasks = len(setup.tasks)
         self._new_policy = setup.new_policy
         self.policies: list[Any] = [setup.new_policy(0)]
         if not (hasattr(self.policies[0], "state_dict") and hasattr(self.policies[0], "load_state_dict")):
@@ -93,10 +95,11 @@ class SplittingLibrary:
     # ---- an episode
 
     def choose(self, situation: Situation, rng: Any) -> int:
-        visit = self._visit_of(HIDDEN if situation.task is None else situation.task)
+        assert situation.task is not None
+        visit = self._visit_of(situation.task)
         if visit.blank is not None:
             return visit.blank
-        if visit.practising is not None and not visit.rivals and 2 * visit.steps * self._m.visits > self._m.steps:
+        if visit.practising is not None and not visit.rivals and 2 * visit.practice * self._m.visits > self._m.steps:
             visit.rivals, visit.returns = [visit.practising], {}  # half a visit of practice: the parent comes back
         while visit.rivals:
             ours, theirs = (visit.returns.setdefault(p, []) for p in (visit.champion, visit.rivals[-1]))
@@ -107,12 +110,16 @@ class SplittingLibrary:
         if visit.may_copy and len(visit.returns.get(visit.champion, ())) >= LEAST_EPISODES:
             visit.may_copy = False
             self._copy_if_worse_than_usual(visit)
+        if visit.practising is None:
+            self._move_home(visit)
         return visit.champion
 
     def ended(self, situation: Situation, episode: Episode) -> None:
         visit = self._m.visit
         assert visit is not None
         visit.steps += episode.steps
+        visit.episodes += 1
+        visit.practice += episode.steps if visit.practising is not None else 0
         returns = visit.returns.setdefault(episode.policy, [])
         returns.append(episode.total_reward)
         if not visit.rivals:
@@ -130,6 +137,8 @@ class SplittingLibrary:
             if m.visit.task == task:
                 return m.visit
             self._end_visit(m.visit)
+        if m.on_trial is not None and m.visits - m.born[m.on_trial[1]] > MANY_TASKS * len(m.alive):
+            self._give_up(m.on_trial[1], m.on_trial[0], "too few tasks came to judge it by")
         home = m.home.get(task, -1)
         champion = home if home in m.alive else max(m.alive, key=lambda policy: m.visits_of[policy])
         rivals = [policy for policy in m.alive if policy != champion and self._should_meet(champion, policy, task)]
@@ -138,7 +147,8 @@ class SplittingLibrary:
             if task not in m.blank:
                 visit.blank = self._free_place()
                 self.policies[visit.blank] = self._new_policy(visit.blank)
-            visit.may_copy = m.on_trial is None and m.visits >= m.next_copy
+            is_due = m.on_trial is None and m.visits >= m.next_copy
+            visit.may_copy = is_due and m.episodes >= VISIT_EPISODES * m.visits
         return visit
 
     def _end_visit(self, visit: Visit) -> None:
@@ -148,9 +158,13 @@ class SplittingLibrary:
                 self._note_level(policy, visit)
         m.visits += 1
         m.steps += visit.steps
+        m.episodes += visit.episodes
         m.visits_of[visit.champion] += 1
-        before = m.home.get(visit.task, visit.champion)
-        m.home[visit.task] = visit.champion
+        self._move_home(visit)
+
+    def _move_home(self, visit: Visit) -> None:
+        before = self._m.home.get(visit.task, visit.champion)
+        self._m.home[visit.task] = visit.champion
         if before != visit.champion:
             self._tell("moves", task=visit.task, policy=before, to=visit.champion)
 
@@ -158,7 +172,13 @@ class SplittingLibrary:
         self._m.levels[policy, visit.task] = float(np.mean(visit.returns[policy][-LEVEL_EPISODES:]))
 
     def _should_meet(self, one: int, other: int, task: int) -> bool:
-        """If they never have on this task, or if one of them may have become another policy since."""
+        """If they never have on this task, or if one of them may have become another policy since.
+
+        A copy on trial meets the policy beside which it was made, and no other.
+        """
+        trial = self._m.on_trial
+        if trial is not None and trial[1] in (one, other) and trial[0] not in (one, other):
+            return False
         first, second = sorted((one, other))
         meeting = self._m.meetings.get((first, second, task))
         if meeting is None:
@@ -186,11 +206,15 @@ class SplittingLibrary:
         not yet.
         """
         m, parent = self._m, visit.champion
-        gains = [level - self._ignorance(task) for (policy, task), level in m.levels.items() if policy == parent]
+        gains = [
+            level - self._ignorance(task)
+            for (policy, task), level in m.levels.items()
+            if policy == parent == m.home.get(task) and task != visit.task
+        ]
         if not gains or np.mean(visit.returns[parent]) - self._ignorance(visit.task) >= np.mean(gains):
             return
         place = self._free_place()
-        self.policies[place] = self._new_policy(place)
+        self.policies[place] = self._new_policy(place + self._most * m.attempts)
         is_copy = m.attempts % 2 == 0
         if is_copy:
             self.policies[place].load_state_dict(self.policies[parent].state_dict())
@@ -202,26 +226,28 @@ class SplittingLibrary:
         m.visits_of[place], m.born[place] = 0, m.visits
         m.on_trial = parent, place
         m.next_copy = m.visits + m.wait
-        visit.champion, visit.practising, visit.steps = place, parent, 0
+        visit.champion, visit.practising = place, parent
         self._tell("copy" if is_copy else "new", policy=place, of=parent, task=visit.task)
 
     def _ignorance(self, task: int) -> float:
-        """What a policy earns that has learned nothing, or the least that any has earned where that is not known."""
-        m = self._m
-        if task in m.blank:
-            return m.blank[task]
-        return min((level for (_, other), level in m.levels.items() if other == task), default=0.0)
+        """What a policy earns that has learned nothing; where that was not measured, what it earns on other tasks."""
+        blank = self._m.blank
+        return blank[task] if task in blank else float(np.mean(list(blank.values())))
 
     def _give_up(self, loser: int, winner: int, why: str) -> None:
         m, visit = self._m, self._m.visit
         m.alive.remove(loser)
+        left = {task for task, policy in m.home.items() if policy == loser}
         m.home = {task: winner if policy == loser else policy for task, policy in m.home.items()}
         m.levels = {key: level for key, level in m.levels.items() if key[0] != loser}
-        m.meetings = {key: meeting for key, meeting in m.meetings.items() if loser not in key[:2]}
-        if m.on_trial is not None and loser in m.on_trial:
-            m.on_trial = None
+        # Where it is at home now, the heir has to meet the others again.
+        m.meetings = {k: meeting for k, meeting in m.meetings.items() if loser not in k[:2] and k[2] not in left}
+        if m.on_trial is not None:
+            parent, copy = m.on_trial
+            m.on_trial = None if {copy} & {loser, winner} else (winner if loser == parent else parent, copy)
         if visit is not None:
             visit.practising = None
+            visit.returns.pop(loser, None)
             visit.rivals = [policy for policy in visit.rivals if policy != loser]
             visit.champion = winner if visit.champion == loser else visit.champion
         self._tell("ends", policy=loser, heir=winner, why=why)
@@ -232,11 +258,13 @@ class SplittingLibrary:
         """The champion has met a rival."""
         m, champion, rival = self._m, visit.champion, visit.rivals.pop()
         first, second = sorted((champion, rival))
-        m.meetings[first, second, visit.task] = Meeting(
-            outcome if first == champion else -outcome, (m.visits_of[first], m.visits_of[second])
-        )
         for policy in (first, second):
             self._note_level(policy, visit)
+        m.meetings[first, second, visit.task] = Meeting(
+            outcome if first == champion else -outcome,
+            (m.levels[first, visit.task], m.levels[second, visit.task]),
+            (m.visits_of[first], m.visits_of[second]),
+        )
         # A task stays where it is, unless that is with a copy which is no better: tasks that agree come together again.
         if outcome < 0 or (outcome == 0 and m.on_trial == (rival, champion)):
             visit.champion = rival
@@ -254,32 +282,38 @@ class SplittingLibrary:
             visit.practising = None
             if not ours:
                 self._give_up(younger, older, f"it plays task {visit.task} no better")
-        elif len(met) >= min(FEW_TASKS, self._n_tasks):
-            on_trial = m.on_trial == (older, younger)
-            if min(ours, theirs) >= (CONFLICTS if self._n_tasks >= FEW_TASKS else 1):
-                if on_trial:
-                    self._split(older, younger, ours, theirs)
-            elif not theirs and ours >= ALMOST_ALL * len(met):
-                self._give_up(older, younger, "it is the better one nowhere")
-            elif not ours or (on_trial and self._has_had_its_chance(younger, len(met))):
+            return
+        reach = sum(policy in pair for policy in m.home.values()) + self._n_tasks - len(m.home)
+        if len(met) < min(FEW_TASKS, reach):
+            return
+        on_trial = m.on_trial == (older, younger)
+        if min(ours, theirs) >= (CONFLICTS if reach >= FEW_TASKS else 1):
+            if on_trial:
+                self._split(older, younger, ours, theirs)
+        elif not theirs and ours >= ALMOST_ALL * len(met) and self._has_met_on_all_tasks_of(older, met):
+            self._give_up(older, younger, "it is the better one nowhere")
+        elif on_trial:
+            if not ours or younger not in m.home.values() or len(met) >= min(MANY_TASKS, reach):
                 self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
+        elif not ours and self._has_met_on_all_tasks_of(younger, met):
+            self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
 
-    def _has_had_its_chance(self, copy: int, met: int) -> bool:
-        return met >= min(MANY_TASKS, self._n_tasks) or copy not in self._m.home.values()
+    def _has_met_on_all_tasks_of(self, policy: int, met: list[int]) -> bool:
+        return all(task in met for task, home in self._m.home.items() if home == policy)
 
     def _is_in_conflict(self, policy: int, other: int, task: int) -> bool:
-        """Whether a policy keeps too little of what another has gained on a task on which they have met."""
-        m = self._m
+        """Whether a policy keeps too little of what another has gained on a task, by their last meeting there."""
         first, second = sorted((policy, other))
-        won = m.meetings[first, second, task].verdict * (1 if other == first else -1) > 0
+        meeting = self._m.meetings[first, second, task]
         nothing = self._ignorance(task)
-        gain = m.levels[other, task] - nothing
-        return won and m.levels[policy, task] - nothing < self.settings.conflict * gain
+        kept, gained = (level - nothing for level in (meeting.levels if policy == first else meeting.levels[::-1]))
+        won = meeting.verdict * (1 if other == first else -1) > 0
+        return won and kept < self.settings.conflict * gained
 
     def _split(self, parent: int, copy: int, ours: int, theirs: int) -> None:
         """The copy stays. What the parent remembers of the tasks that leave it would teach it the wrong thing."""
         self._m.on_trial = None
-        self._m.wait //= 2
+        self._m.wait = max(1, self._m.wait // 2)
         forget_experiences(self.policies[parent])
         self._tell("stays", policy=copy, beside=parent, needed=ours, other_needed=theirs)
 
@@ -289,10 +323,9 @@ class SplittingLibrary:
         return join(policy_parts(self.policies)) | {"library/memory": self._m.as_array()}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        count = len({name.partition("/")[0] for name in state} - {"library"})
-        self.policies = [self._new_policy(place) for place in range(count)]
-        share_out(state, policy_parts(self.policies))
         self._m = Memory.from_array(state["library/memory"])
+        self.policies = [self._new_policy(place) for place in range(len(self._m.visits_of))]
+        share_out(state, policy_parts(self.policies))
 
 
 def forget_experiences(policy: Any) -> None:

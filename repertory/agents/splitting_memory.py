@@ -20,6 +20,8 @@ class Meeting:
 
     verdict: int
     """1 if the first earned more, -1 if the second did, 0 for a draw."""
+    levels: tuple[float, float]
+    """What each earned."""
     visits: tuple[int, int]
     """That each had played by then."""
 
@@ -36,6 +38,9 @@ class Visit:
     returns: dict[int, list[float]] = field(default_factory=dict)
     """By policy."""
     steps: int = 0
+    episodes: int = 0
+    practice: int = 0
+    """Steps since a copy was made."""
     blank: int | None = None
     """The place of a policy that has learned nothing, while it plays."""
     may_copy: bool = False
@@ -50,6 +55,8 @@ class Memory:
     alive: list[int] = field(default_factory=lambda: [0])
     visits: int = 0
     steps: int = 0
+    episodes: int = 0
+    """Of all visits that are over."""
     visits_of: list[int] = field(default_factory=lambda: [0])
     born: list[int] = field(default_factory=lambda: [0])
     """The visit in which the policy at each place was made."""
@@ -87,7 +94,10 @@ class Memory:
         plain = json.loads(array.tobytes())
         for name in TABLES:
             plain[name] = {tuple(key) if isinstance(key, list) else key: value for key, value in plain[name]}
-        plain["meetings"] = {key: Meeting(m["verdict"], tuple(m["visits"])) for key, m in plain["meetings"].items()}
+        plain["meetings"] = {
+            key: Meeting(met["verdict"], tuple(met["levels"]), tuple(met["visits"]))
+            for key, met in plain["meetings"].items()
+        }
         if plain["visit"] is not None:
             plain["visit"] = Visit(**plain["visit"] | {"returns": dict(plain["visit"]["returns"])})
         if plain["on_trial"] is not None:

@@ -21,6 +21,9 @@ class OffPolicyLearner(SB3Learner):
 
     memory_name = "replay_buffer"
 
+    def forget_experiences(self) -> None:
+        self.model.replay_buffer.reset()
+
     def _choose(self) -> tuple[NDArray[Any], Any]:
         self._renew_noise(getattr(self.model, "actor", None))
         return self.model._sample_action(self.model.learning_starts, self.model.action_noise, 1)

@@ -18,8 +18,9 @@ BIRTHS = ("copy", "new")
 
 
 def section(results: Results) -> Section | None:
-    """A tree for the first run of each condition whose agent tells of its policies."""
-    shown = [runs[0] for runs in results.by_condition.values() if events_of(runs[0].blocks)]
+    """A tree for the first run of each condition that tells of its policies."""
+    telling = [[run for run in runs if events_of(run.blocks)] for runs in results.by_condition.values()]
+    shown = [runs[0] for runs in telling if runs]
     if not shown:
         return None
     charts: list[Chart] = []
