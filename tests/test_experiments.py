@@ -58,8 +58,9 @@ def test_experiments_beyond_the_paper_can_be_planned_under_every_profile(tmp_pat
             sweep = Sweep(name, profile)
             for condition in sweep.data.conditions.values():
                 spec = sweep.job(tmp_path, condition, run=0).run_spec()
-                rules = sweep.data.domain, profile
-                assert spec.domain.settings == catalogue.domain(*rules).settings  # learners alone have other profiles
+                own = condition.settings.get("domain", {})
+                expected = catalogue.domain(sweep.data.domain, profile, **own)
+                assert spec.domain.settings == expected.settings  # learners alone have other profiles
 
 
 def test_steps_of_the_paper() -> None:
