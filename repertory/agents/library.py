@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from repertory.agents.protocol import AgentSetup, Episode, Situation
+from repertory.agents.protocol import AgentSetup, Episode, Situation, has_state
 from repertory.errors import UsageError
 from repertory.learners.protocol import State
 from repertory.selectors.protocol import Arrays
@@ -37,7 +37,7 @@ class SavedInParts:
 
     @property
     def can_be_saved(self) -> bool:
-        return all(hasattr(part, "state_dict") and hasattr(part, "load_state_dict") for part in self.parts().values())
+        return all(map(has_state, self.parts().values()))
 
     def state_dict(self) -> State:
         return join(self.parts())
@@ -95,14 +95,20 @@ def share_out(state: Mapping[str, NDArray[Any]], parts: Mapping[str, Any]) -> No
         owner.load_state_dict(groups.get(part, {}))
 
 
-def policies_to_compare(setup: AgentSetup, agent: str) -> tuple[list[Any], int]:
-    """New policies and the number of tasks, for an agent that evaluates policies on tasks that it knows."""
+def number_of_tasks(setup: AgentSetup, agent: str) -> int:
+    """For an agent that goes by them."""
     if setup.n_tasks is None:
         raise UsageError(f"{agent} must know which task it is; valid: without hidden tasks")
+    return setup.n_tasks
+
+
+def policies_to_compare(setup: AgentSetup, agent: str) -> tuple[list[Any], int]:
+    """New policies and the number of tasks, for an agent that evaluates policies on tasks that it knows."""
+    n_tasks = number_of_tasks(setup, agent)
     policies = [setup.new_policy(number) for number in range(setup.policies)]
     if not hasattr(policies[0], "action_probabilities"):
         raise UsageError(
             f"{agent} evaluates its policies, and a {type(policies[0]).__name__} has no action_probabilities to choose "
             "actions by; valid: a learner that has"
         )
-    return policies, setup.n_tasks
+    return policies, n_tasks

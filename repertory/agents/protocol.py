@@ -133,6 +133,10 @@ def news_of(agent: Agent) -> list[Event]:
     return [] if news is None else news()
 
 
+def has_state(part: Any) -> bool:
+    """Whether an agent, a policy or a selector can be saved and restored, and so copied."""
+    return hasattr(part, "state_dict") and hasattr(part, "load_state_dict")
+
+
 def can_be_saved(agent: Agent) -> bool:
-    has_methods = hasattr(agent, "state_dict") and hasattr(agent, "load_state_dict")
-    return has_methods and bool(getattr(agent, "can_be_saved", True))
+    return has_state(agent) and bool(getattr(agent, "can_be_saved", True))

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.agents.contest import LEAST_EPISODES, verdict
-from repertory.agents.library import join, policy_parts, share_out
-from repertory.agents.protocol import AgentSetup, Episode, Event, Situation
+from repertory.agents.library import join, number_of_tasks, policy_parts, share_out
+from repertory.agents.protocol import AgentSetup, Episode, Event, Situation, has_state
 from repertory.agents.splitting_memory import Meeting, Memory, Visit
 from repertory.errors import UsageError
 from repertory.learners.protocol import State
@@ -65,14 +65,13 @@ class SplittingLibrary:
     """See the module. Places in `policies` that are not `alive` wait for the next copy."""
 
     def __init__(self, settings: Splitting, setup: AgentSetup) -> None:
-        if setup.n_tasks is None:
-            raise UsageError("a library that splits must know which task it is; valid: without hidden tasks")
+        number_of_tasks(setup, "a library that splits")  # refuses hidden ones; of those there are, some may never come
         self.settings = settings
         self._most = setup.policies
         self._n_tasks = len(setup.tasks)
         self._new_policy = setup.new_policy
         self.policies: list[Any] = [setup.new_policy(0)]
-        if not (hasattr(self.policies[0], "state_dict") and hasattr(self.policies[0], "load_state_dict")):
+        if not has_state(self.policies[0]):
             raise UsageError(
                 f"a library that splits copies its policies, and {type(self.policies[0]).__name__} cannot be copied; "
                 "valid: learners with state_dict and load_state_dict"
