@@ -115,6 +115,8 @@ SOUND: dict[str, dict[str, Any]] = {
         # Play at random is dear where nothing ends an episode: rewards are touched by following what is known.
         "exploration_rate": 0.05,
         "learning_starts": 5_000,
+        # What counts in these mazes comes within twenty steps; values of a longer view take longer to learn.
+        "gamma": 0.95,
     },
 }
 """Per settings class, in what `sound` differs from `text`; `sound-search` is how it was chosen."""
