@@ -17,7 +17,8 @@ import repertory
 from repertory.analysis import clusters
 from repertory.analysis.capacity import capacity_curve, estimate_capacity
 from repertory.analysis.clusters import cluster_signatures, cluster_tasks, clusters_over_seeds, task_signatures
-from repertory.analysis.recommend import candidates, decide, parse_memory
+from repertory.analysis.pilot import candidates, decide, pilot_policies
+from repertory.analysis.policy_memory import parse_memory
 from repertory.cli.capacity import empirical_in_console
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
@@ -127,23 +128,23 @@ def test_memory_in_words() -> None:
 
 def test_a_pilot_recommends_and_is_not_lived_twice(tmp_path: Path, cartpole27: repertory.Domain) -> None:
     options = {"policies": [1, 2], "blocks": 3, "block_steps": 200, "runs": 2, "out": tmp_path / "pilot"}
-    first = repertory.recommend_policies(cartpole27, repertory.Random(), 0.5, **options)
+    first = pilot_policies(cartpole27, repertory.Random(), 0.5, **options)
     assert first.policies == 1  # random policies are all alike
     assert first.table["policies"].tolist() == [1, 2, 27]
     assert first.table["runs"].tolist() == [2, 2, 2]
     stamps = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("blocks.parquet")}
-    again = repertory.recommend_policies(cartpole27, repertory.Random(), 0.5, **options)
+    again = pilot_policies(cartpole27, repertory.Random(), 0.5, **options)
     assert stamps == {file: file.stat().st_mtime_ns for file in tmp_path.rglob("blocks.parquet")}
     assert again.table.equals(first.table)
-    from_results = repertory.recommend_policies(cartpole27, repertory.Random(), 0.5, results=tmp_path / "pilot")
+    from_results = pilot_policies(cartpole27, repertory.Random(), 0.5, results=tmp_path / "pilot")
     assert from_results.table["score"].tolist() == first.table["score"].tolist()
     heavy = repertory.domain("cartpole27", force=2.0)
     with pytest.raises(UsageError, match=r"another domain \(domain\.force: 1\.0 there, 2\.0 given\)"):
-        repertory.recommend_policies(heavy, repertory.Random(), 0.5, results=tmp_path / "pilot")
+        pilot_policies(heavy, repertory.Random(), 0.5, results=tmp_path / "pilot")
     with pytest.raises(UsageError, match="no finished unadaptive runs of dqn"):
-        repertory.recommend_policies(cartpole27, repertory.DQN(), 0.5, results=tmp_path / "pilot")
+        pilot_policies(cartpole27, repertory.DQN(), 0.5, results=tmp_path / "pilot")
     with pytest.raises(UsageError, match="valid: numbers from 1 to 27"):
-        repertory.recommend_policies(cartpole27, repertory.Random(), 0.5, policies=[0, 28])
+        pilot_policies(cartpole27, repertory.Random(), 0.5, policies=[0, 28])
 
 
 REFUSED: dict[str, dict[str, Any]] = {
@@ -166,7 +167,7 @@ def test_what_a_pilot_cannot_answer_is_refused_before_any_run(message: str, tmp_
         raise AssertionError("lived")
 
     with pytest.raises(UsageError) as refusal:
-        repertory.recommend_policies("cartpole27", "random", **REFUSED[message], out=tmp_path / "out", live=live)
+        pilot_policies("cartpole27", "random", **REFUSED[message], out=tmp_path / "out", live=live)
     assert message in str(refusal.value)
     assert not (tmp_path / "out").exists()
 
@@ -181,7 +182,7 @@ def test_a_pilot_ends_where_there_is_no_score_to_take_shares_of(score: float, ca
         return [pd.DataFrame({"mean_return": [score]}) for _spec in specs]
 
     with pytest.raises(UsageError, match=r"needs it above 0|finite numbers"):
-        repertory.recommend_policies(cartpole27, repertory.Random(), policies=[1, 2], runs=3, live=live)
+        pilot_policies(cartpole27, repertory.Random(), policies=[1, 2], runs=3, live=live)
     assert lived == [27, 27, 27]
 
 
@@ -202,11 +203,11 @@ def test_a_learner_that_cannot_tell_its_memory(cartpole27: repertory.Domain) -> 
         def observe(self, *step: object) -> None: ...
 
     options = {"policies": [1], "blocks": 2, "block_steps": 50, "runs": 1}
-    found = repertory.recommend_policies(cartpole27, lambda o, a, s: Still(), 0.5, **options)
+    found = pilot_policies(cartpole27, lambda o, a, s: Still(), 0.5, **options)
     assert found.memory is None
     assert "memory unknown" in str(found)
     with pytest.raises(UsageError, match="leave out memory"):
-        repertory.recommend_policies(cartpole27, lambda o, a, s: Still(), 0.5, memory=10, **options)
+        pilot_policies(cartpole27, lambda o, a, s: Still(), 0.5, memory=10, **options)
 
 
 def test_too_little_data_names_the_command(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ many of the policies are needed is for `repertory capacity theoretical` to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,21 +93,27 @@ def evaluate(
     library = _library(source, domain, learner)
     tasks = _domain(library, domain)
     window = int(library.settings["learner"].get("window", getattr(learner, "window", 1)))
-    players = [AtRest(own.learner, own.number, window) for own in library.policies]
-    outcomes = np.empty((len(players), tasks.n_tasks, episodes, 2))
-    episode_player = EpisodePlayer(tasks)
+    outcomes = np.empty((len(library.policies), tasks.n_tasks, episodes, 2))
+    player = EpisodePlayer(tasks)
     try:
-        for number, player in enumerate(players):
-            for task in range(tasks.n_tasks):
-                for episode in range(episodes):
-                    played = play_at_rest(episode_player, task, player, seed + episode)
-                    outcomes[number, task, episode] = played.total_reward, played.steps
+        for number, own in enumerate(library.policies):
+            at_rest = AtRest(own.learner, own.number, window)
+            outcomes[number] = outcomes_at_rest(player, at_rest, range(tasks.n_tasks), episodes, seed)
             if progress is not None:
                 progress(number + 1)
     finally:
-        episode_player.close()
-    scores, errors = _scored(outcomes, tasks.score)
+        player.close()
+    scores, errors = scored(outcomes, tasks.score)
     return Evaluation(scores, errors, tasks.task_names, tasks.score, episodes)
+
+
+def outcomes_at_rest(
+    player: EpisodePlayer, policy: AtRest, tasks: Sequence[int], episodes: int, seed: int
+) -> NDArray[np.float64]:
+    """(task, episode, return and steps) of a policy that takes the actions it rates highest."""
+    played = [play_at_rest(player, task, policy, seed + episode) for task in tasks for episode in range(episodes)]
+    found = np.array([(outcome.total_reward, outcome.steps) for outcome in played])
+    return found.reshape(len(tasks), episodes, 2)
 
 
 def _library(source: Record | Library | str | Path, domain: Any, learner: Any) -> Library:
@@ -135,13 +141,13 @@ def _domain(library: Library, given: Domain | None) -> Domain:
     return domain
 
 
-def _scored(outcomes: NDArray[np.float64], score: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of (policy, task, episode, return and steps)."""
+def scored(outcomes: NDArray[np.float64], score: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The score, and its standard error, over the episodes of (..., episode, return and steps)."""
     returns, steps = outcomes[..., 0], outcomes[..., 1]
     if score == "reward per step":
-        means = returns.sum(axis=2) / steps.sum(axis=2)
+        means = returns.sum(axis=-1) / steps.sum(axis=-1)
         # Of a ratio of sums: each episode's return less what its steps would have brought on average.
-        deviations = (returns - means[..., None] * steps) / steps.mean(axis=2)[..., None]
+        deviations = (returns - means[..., None] * steps) / steps.mean(axis=-1)[..., None]
     else:
-        means, deviations = returns.mean(axis=2), returns
-    return means, standard_error(np.moveaxis(deviations, 2, 0))
+        means, deviations = returns.mean(axis=-1), returns
+    return means, standard_error(np.moveaxis(deviations, -1, 0))

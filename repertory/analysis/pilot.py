@@ -1,4 +1,8 @@
-"""Pre-selection: the smallest number of policies within tolerance, from a short pilot or from results at hand."""
+"""The smallest number of policies within tolerance, from runs at hand, or from a pilot as the paper would have it.
+
+A pilot compares libraries of several sizes over short lives. It is blind to tasks in conflict, and to what happens to a
+learner later: `recommend` looks at both. It is kept to be compared with.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,10 @@ import pandas as pd
 from repertory import catalogue
 from repertory.analysis.capacity import CapacityEstimate, capacity_curve, check_tolerance, estimate_capacity
 from repertory.analysis.controls import scores_by_policies
+from repertory.analysis.policy_memory import check_memory, parse_memory, policy_memory
 from repertory.core.metrics import lifetime_score
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError, check_count
-from repertory.learners.compiled_policy import memory_of
 from repertory.learners.protocol import MakeLearner
 from repertory.runs.folder import RunFolder, differences, plain
 from repertory.runs.live import live_spec
@@ -32,7 +36,7 @@ PILOT_RUNS, MOST_RUNS = 2, 1000
 
 
 @dataclass(frozen=True)
-class Recommendation:
+class PilotAnswer:
     """How many policies to buy, and what that was decided from."""
 
     policies: int
@@ -64,7 +68,7 @@ def candidates(n_tasks: int) -> list[int]:
     return sorted({n for n in (1, 2, 4, round(n_tasks / 3), -(-n_tasks // 2), n_tasks) if 1 <= n <= n_tasks})
 
 
-def recommend_policies(
+def pilot_policies(
     domain: Domain | str,
     learner: MakeLearner | str,
     tolerance: float = 0.05,
@@ -80,7 +84,7 @@ def recommend_policies(
     profile: str = "text",
     out: str | Path | None = None,
     live: Callable[[Sequence[tuple[RunSpec, Path | None]]], list[pd.DataFrame]] | None = None,
-) -> Recommendation:
+) -> PilotAnswer:
     """The smallest number of policies whose lifetime score is within `tolerance` of a policy per task.
 
     Decided from a pilot: lifetimes with each number in `policies` (the paper's choice if not given), `runs` of each, of
@@ -112,20 +116,6 @@ def recommend_policies(
         specs = pilot(first, numbers, runs, *length, None if out is None else Path(out))
         scores = _pilot_scores(specs, live or live_in_turn, first.domain.score)
     return decide(estimate_capacity(scores, n_tasks), tolerance, policy_bytes, memory)
-
-
-def check_memory(memory: int | None, policy_bytes: int | None, fewest: int) -> None:
-    """Fail if not even the smallest library that is compared fits into memory."""
-    if memory is None:
-        return
-    if policy_bytes is None:
-        raise UsageError("this learner has no state_dict, so its memory is not known; leave out memory")
-    if memory < fewest * policy_bytes:
-        library = "a single policy takes" if fewest == 1 else f"{fewest} policies, the fewest compared, take"
-        raise UsageError(
-            f"memory is {memory / 1e6:.1f} MB; {library} {fewest * policy_bytes / 1e6:.1f} MB: "
-            "give more, or a smaller replay memory (learner.buffer_size)"
-        )
 
 
 def pilot(
@@ -194,15 +184,7 @@ def _scores_at_hand(results: Results, first: RunSpec) -> dict[int, Any]:
     return scores
 
 
-def policy_memory(spec: RunSpec) -> int | None:
-    """Bytes of one policy once its memories are full, if it can tell."""
-    policy = spec.lifetime().policies[0]
-    return memory_of(policy) if hasattr(policy, "state_dict") else None
-
-
-def decide(
-    estimate: CapacityEstimate, tolerance: float, policy_bytes: int | None, memory: int | None
-) -> Recommendation:
+def decide(estimate: CapacityEstimate, tolerance: float, policy_bytes: int | None, memory: int | None) -> PilotAnswer:
     curve = estimate.curve
     rows = []
     for count, score in sorted(curve.scores.items()):
@@ -225,7 +207,7 @@ def decide(
         check_memory(memory, policy_bytes, min(curve.scores))
         affordable = table.loc[table["memory"] <= memory]
         chosen = int(affordable.sort_values(["score", "policies"])["policies"].iloc[-1])
-    return Recommendation(
+    return PilotAnswer(
         policies=chosen,
         within_tolerance=fits or bool(table.set_index("policies").loc[chosen, "within"]),
         tolerance=tolerance,
@@ -234,17 +216,3 @@ def decide(
         table=table,
         estimate=estimate,
     )
-
-
-def parse_memory(text: str) -> int:
-    """`200MB`, `1.5 GB`, `64000` to bytes."""
-    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-    compact = text.replace(" ", "").upper()
-    number = compact.rstrip("KMGIB")
-    try:
-        amount = float(number) * units[compact[len(number) :]]
-    except (ValueError, KeyError):
-        raise UsageError(f"memory is '{text}'; valid: such as 200MB or 1.5GB") from None
-    if not 0 < amount < float("inf"):
-        raise UsageError(f"memory is '{text}'; valid: above 0")
-    return int(amount)

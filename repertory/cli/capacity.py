@@ -12,23 +12,21 @@ from rich.console import Console
 from repertory import catalogue
 from repertory.analysis.capacity import check_tolerance
 from repertory.analysis.controls import capacity_of, command, scores_by_policies
+from repertory.analysis.pilot import pilot_policies
 from repertory.analysis.recommend import recommend_policies
 from repertory.analysis.update_control import CapacityParts, capacity_parts, controls_for, parts_warning
+from repertory.cli.progress import AdviceProgress
 from repertory.cli.screen import print_problems
-from repertory.cli.sweep_display import SweepDisplay
-from repertory.errors import RunStopped, UsageError, check_count, unknown
+from repertory.errors import UsageError, check_count, unknown
 from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.paths import check_new_folder
 from repertory.report import capacity_view as view
+from repertory.report.advice_view import advice_chart, regrets_table, tried_table
 from repertory.report.sections.capacity import parts_table
 from repertory.report.sections.memory import memory_chart
 from repertory.report.table import to_console
-from repertory.runs.folder import RunFolder
-from repertory.runs.spec import RunSpec
-from repertory.runs.status import FINISHED
-from repertory.sweeps.job import Job
+from repertory.settings import LARGEST_INTEGER
 from repertory.sweeps.results import Results, read_results
-from repertory.sweeps.sweep import live_sweep, make_engine
 
 MOST_SEEDS = 1000
 MOST_STEPS = 10**8
@@ -106,41 +104,60 @@ def clusters_in_console(
 
 
 def recommend_in_console(
-    console: Console,
-    domain: str,
-    learner: str,
-    policies: str | None,
-    profile: str,
-    workers: int | None,
-    out: Path,
-    **options: Any,
+    console: Console, domain: str, learner: str, steps: str | None, budget: str | None, out: Path, **options: Any
 ) -> None:
-    """The options are those of `recommend_policies`."""
-    numbers = None if policies is None else _numbers(policies)
-    engine = make_engine("local", workers)
+    """The options are those of `recommend_policies`; what it trains is saved, and the same command goes on with it."""
+    name = f"recommend-{domain}-{learner}-{options['profile']}"
+    options |= {"steps": parse_steps(steps), "seconds": parse_seconds(budget)}
     check_new_folder(out)
+    with AdviceProgress(console) as progress:
+        saved = out.resolve() / f"{name}-probes"
+        advice = recommend_policies(domain, learner, progress=progress, out=saved, **options)
+    if advice.tried:
+        view.print_frame(console, tried_table(advice))
+    console.print(str(advice), soft_wrap=True)
+    if len(advice.regrets):
+        view.save(console, out, name, regrets_table(advice), advice_chart(name, advice))
 
-    def live(specs: Sequence[tuple[RunSpec, Path | None]]) -> list[pd.DataFrame]:
-        jobs = [Job(f"{spec.policies}P", str(path), spec.to_json()) for spec, path in specs if path is not None]
-        standing = live_sweep(jobs, engine, SweepDisplay(console))
-        for job in jobs:
-            if standing[job.folder].state != FINISHED:
-                raise RunStopped(f"a run of the pilot ended early: {job.folder}: {standing[job.folder].message}")
-        return [RunFolder(Path(job.folder)).read_blocks() for job in jobs]
 
-    kept = out.resolve() / f"pilot-{domain}-{learner}-{profile}"
-    found = recommend_policies(domain, learner, policies=numbers, profile=profile, out=kept, live=live, **options)
-    view.print_frame(console, view.recommendation_table(found))
+def recommend_from_runs_in_console(
+    console: Console, domain: str, learner: str, results: Path, profile: str, out: Path, **options: Any
+) -> None:
+    """Nothing is run: the unadaptive runs in a folder decide. The options are those of `pilot_policies`."""
+    check_new_folder(out)
+    found = pilot_policies(domain, learner, results=results, profile=profile, **options)
+    view.print_frame(console, view.pilot_table(found))
     console.print(str(found), soft_wrap=True)
-    name = f"recommend-{domain}-{learner}-{profile}"
-    view.save(console, out, name, found.table, view.recommendation_figure(found))
+    view.save(console, out, f"recommend-{domain}-{learner}-{profile}", found.table, view.pilot_figure(found))
 
 
-def _numbers(text: str) -> list[int]:
+def parse_steps(text: str | None) -> int | None:
+    """`2e6`, `2000000` or `2_000_000` to a number."""
+    if text is None:
+        return None
     try:
-        return [int(part) for part in text.split(",")]
+        steps = float(text)
     except ValueError:
-        raise UsageError(f"--policies is '{text}'; valid: numbers separated by commas, such as 1,2,4,9") from None
+        steps = 0.0
+    if not 1 <= steps <= LARGEST_INTEGER:
+        raise UsageError(f"--steps is '{text}'; valid: such as 2e6")
+    return int(steps)
+
+
+def parse_seconds(text: str | None) -> float | None:
+    """`10min`, `2h` or `90s` to seconds."""
+    if text is None:
+        return None
+    compact = text.replace(" ", "").lower()
+    number = compact.rstrip("hoursmint")
+    unit = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600}.get(compact[len(number) :])
+    try:
+        seconds = float(number) * (unit or 0)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise UsageError(f"--budget is '{text}'; valid: a time such as 10min, 2h or 90s")
+    return seconds
 
 
 def memory_in_console(blocks: int | None, runs: int, out: Path, console: Console) -> None:

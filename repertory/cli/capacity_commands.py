@@ -69,22 +69,27 @@ def clusters(
 def recommend(
     domain: Annotated[str, typer.Argument(help="Which tasks; see 'repertory list domains'.")],
     learner: Annotated[str, typer.Option(help="What each policy is; see 'repertory list learners'.")],
-    tolerance: Annotated[float, typer.Option(help="Share of the one-to-one score that may be given up.")] = 0.05,
+    tolerance: Annotated[float, typer.Option(help="Share of what learning gains that may be given up.")] = 0.05,
     memory: Annotated[str | None, typer.Option(help="The most that the library may take, such as 200MB.")] = None,
-    results: Annotated[Path | None, typer.Option(help="Decide from these runs instead of a pilot.")] = None,
-    policies: Annotated[str | None, typer.Option(help="Numbers to compare, such as 1,2,4,9.")] = None,
-    blocks: Annotated[int | None, typer.Option(help="Blocks of a pilot's lifetime; ten per task if not given.")] = None,
-    block_steps: Annotated[int | None, typer.Option(help="Steps in a block of the pilot.")] = None,
-    runs: Annotated[int, typer.Option(help="Runs of the pilot for each number of policies.")] = 2,
+    blocks: Annotated[int | None, typer.Option(help="Blocks of the life that you plan; it is not run.")] = None,
+    block_steps: Annotated[int | None, typer.Option(help="Steps in a block of it.")] = None,
+    steps: Annotated[str | None, typer.Option(help="Steps to use at most, such as 2e6; half the planned life.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Time to use at most, such as 10min.")] = None,
+    seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
+    results: Annotated[Path | None, typer.Option(help="Run nothing: decide from these finished runs.")] = None,
     profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "text",
-    workers: Annotated[int | None, typer.Option(help="Runs at a time; one per core if not given.")] = None,
     out: Out = Path("capacity"),
 ) -> None:
-    """The smallest number of policies within the tolerance, from a short pilot or from runs you have."""
+    """How many policies, which tasks share one, and whether the learner lasts: from a few short trainings."""
     options = dict(locals())
-    from repertory.cli.capacity import recommend_in_console
+    from repertory.cli.capacity import recommend_from_runs_in_console, recommend_in_console
 
-    recommend_in_console(console(), **options)
+    folder = options.pop("results")
+    if folder is None:
+        recommend_in_console(console(), **options)
+    else:
+        asked = {"tolerance": tolerance, "memory": memory}
+        recommend_from_runs_in_console(console(), domain, learner, folder, profile, out, **asked)
 
 
 @app.command()

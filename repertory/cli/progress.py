@@ -98,3 +98,29 @@ def _task_list(tasks: tuple[int, ...]) -> str:
         return "none"
     shown = ", ".join(str(task) for task in tasks[:SHOWN_TASKS])
     return f"{len(tasks)}: {shown}" + (", ..." if len(tasks) > SHOWN_TASKS else "")
+
+
+class AdviceProgress:
+    """What a recommendation is doing, and how much of its budget is used."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._doing = ""
+        self._bar = _bar(console) if console.is_terminal else None
+
+    def __enter__(self) -> AdviceProgress:
+        if self._bar is not None:
+            self._row = self._bar.add_task("", total=1.0, text="compiling ...")
+            self._bar.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, doing: str, used: float) -> None:
+        if self._bar is not None:
+            self._bar.update(self._row, completed=used, text=doing)
+        elif doing != self._doing:
+            self._console.print(f"{used:4.0%} of the budget used; {doing}", soft_wrap=True)
+        self._doing = doing

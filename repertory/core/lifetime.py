@@ -32,8 +32,15 @@ SPREAD_STEPS = 1_500_000
 """The same for the spread of the policies, which takes longer; 25 blocks of Cartpole, as the paper's curves have it."""
 
 
+class Pause(Exception):
+    """A monitor raises this at the end of a block to stop the run there; its folder can be resumed."""
+
+
 class Monitor:
-    """Hears how a lifetime is going: for progress bars, logs, checkpoints. Override the methods that you need."""
+    """Hears how a lifetime is going: for progress bars, logs, checkpoints. Override the methods that you need.
+
+    One that raises `Pause` at the end of a block stops the run there, with all that it needs to be resumed.
+    """
 
     def lifetime_begins(self, lifetime: Lifetime) -> None:
         """Before the first episode, or the first after a checkpoint."""

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from repertory.analysis.capacity import CapacityEstimate
 from repertory.analysis.clusters import PUBLISHED, Clusters, ClustersOverSeeds
-from repertory.analysis.recommend import Recommendation
+from repertory.analysis.pilot import PilotAnswer
 from repertory.paper.experiments import PublishedCapacity
 from repertory.paths import staged
 from repertory.report.chart import BOTH, COLOURS, POINTS, Axis, Band, Chart, Mark, Rule, Series, single
@@ -132,23 +132,23 @@ def clusters_figure(name: str, clusters: Clusters) -> Chart:
     return single("clusters", marks, x_axis, Axis("mean episode length (steps)"), title=title)
 
 
-# ------------------------------------------------------------------------------------------------ recommend
+# --------------------------------------------------------------------------------------------------- pilot
 
 
-def recommendation_table(recommendation: Recommendation) -> pd.DataFrame:
-    table = recommendation.table
+def pilot_table(answer: PilotAnswer) -> pd.DataFrame:
+    table = answer.table
     return table.assign(memory=table["memory"].map(lambda b: "" if pd.isna(b) else f"{b / 1e6:.1f} MB"))
 
 
-def recommendation_figure(recommendation: Recommendation) -> Chart:
+def pilot_figure(answer: PilotAnswer) -> Chart:
     """Score by number of policies, the tolerated loss, and the choice."""
-    table = recommendation.table
-    chosen = table.set_index("policies")["relative"][recommendation.policies]
+    table = answer.table
+    chosen = table.set_index("policies")["relative"][answer.policies]
     marks: list[Mark] = [
-        Rule(1 - recommendation.tolerance),
-        Series("chosen", [recommendation.policies], [chosen], COLOURS[1], POINTS, size=13),
+        Rule(1 - answer.tolerance),
+        Series("chosen", [answer.policies], [chosen], COLOURS[1], POINTS, size=13),
         Series("relative score", list(table["policies"]), list(table["relative"]), COLOURS[0], BOTH, in_legend=False),
     ]
     x_axis = Axis("policies", ticks={float(n): str(n) for n in table["policies"]}, is_logarithmic=True)
     y_axis = Axis("lifetime score, relative to one policy per task")
-    return single("recommend", marks, x_axis, y_axis, title=str(recommendation), legend="inside")
+    return single("recommend", marks, x_axis, y_axis, title=str(answer), legend="inside")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from repertory.agents.protocol import MakeAgent
-from repertory.core.lifetime import Lifetime, Monitor
+from repertory.core.lifetime import Lifetime, Monitor, Pause
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
 from repertory.learners.protocol import MakeLearner
@@ -86,6 +86,8 @@ def live_spec(
             lifetime.live(monitors)
         else:
             _live_in_folder(spec, lifetime, RunFolder(Path(out)), monitors, finishing, notice or (lambda message: None))
+    except Pause:
+        pass
     finally:
         lifetime.close()
     return record_of(spec, lifetime)
@@ -114,7 +116,11 @@ def _live_in_folder(
             return
         saver = Saver(folder, lifetime, settings)
         with saver.on_interrupt():
-            lifetime.live([*monitors, saver])
+            try:
+                lifetime.live([*monitors, saver])
+            except Pause:
+                saver.save()
+                raise
         saver.save()
         write_summary(folder, summarise(spec, lifetime, speed(folder.path)))
         if finishing is not None:

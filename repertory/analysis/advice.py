@@ -1,0 +1,201 @@
+"""What a recommendation says: a number with its interval, the groups, what it rests on, and what was not looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from repertory.analysis.partition import task_tree
+from repertory.analysis.probe import Spent
+from repertory.analysis.search import Conflict, Search, Tried
+
+SHOWN_TASKS = 12
+"""Of a group, in one line."""
+
+
+@dataclass(frozen=True)
+class LearnerHealth:
+    """How one policy alone on one task stood the updates that a planned life would give it."""
+
+    watched: int
+    """Steps of training."""
+    planned: int
+    """Steps that the planned life gives to each policy."""
+    diverged_after: int | None
+    """Steps after which its values had passed what is possible; None if they never did."""
+    fall: float
+    """From its best third to its last."""
+
+    @property
+    def share(self) -> float:
+        """Of the planned updates that were watched."""
+        return min(1.0, self.watched / self.planned)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """How many policies to buy, and what that was decided from."""
+
+    policies: int | None
+    """None if the budget, or the learner, allows no answer; `unanswered` says why."""
+    low: int
+    high: int
+    """The interval of the number."""
+    tolerance: float
+    unanswered: str
+    groups: tuple[tuple[int, ...], ...]
+    """The tasks that go together, of those that were looked at."""
+    tried: tuple[Tried, ...]
+    conflict: Conflict | None
+    health: LearnerHealth | None
+    regrets: pd.DataFrame
+    """A row per policy that was trained, named by its tasks, a column per task: the share of what learning gains that
+    it loses there."""
+    tree: NDArray[np.float64] | None
+    """SciPy's linkage of the tasks, by how alike policies do on them."""
+    memory: int | None
+    """Of the library in bytes, replay memories included."""
+    affordable: int | None
+    """The most policies that fit into the memory that was given, where the answer does not."""
+    spent: Spent
+    budget_steps: int
+    single_steps: int
+    """In which a policy learns one task alone."""
+    tasks: tuple[int, ...]
+    """That were looked at."""
+    n_tasks: int
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per number of policies that was tried."""
+        columns = list(Tried._fields)
+        return pd.DataFrame([tried._asdict() for tried in self.tried], columns=columns)
+
+    @property
+    def learner_is_sound(self) -> bool | None:
+        """Whether one policy kept what it had learned; None if that was not watched."""
+        if self.health is None:
+            return None
+        return self.health.diverged_after is None and self.health.fall <= self.tolerance
+
+    def __str__(self) -> str:
+        return "\n".join([self._answer(), *self._reasons(), *self._learner(), *self._unseen(), self._cost()])
+
+    def _answer(self) -> str:
+        if self.policies is None:
+            return f"no number of policies can be recommended: {self.unanswered}"
+        interval = "" if self.low == self.high else f" ({self.low} to {self.high})"
+        size = "" if self.memory is None else f", {self.memory / 1e6:.1f} MB"
+        enough = "policy is enough" if self.policies == 1 else "policies are enough"
+        last = self.tried[-1]
+        lost = f"{last.loss:.1%} of what learning gains is lost"
+        if last.loss > self.tolerance:
+            lost += f" after {last.steps:,} steps"
+            if last.expected > self.tolerance:
+                lost += ", and no more policies were found that lose less"
+            else:
+                lost += f", and {last.expected:.1%} by the end of the planned life, by its trend"
+        line = f"{self.policies} {enough}{interval}{size}: {lost}"
+        if self.affordable is not None:
+            line += f"; but only {self.affordable} fit into memory"
+        return line
+
+    def _reasons(self) -> list[str]:
+        lines = [
+            f"{tried.policies} would lose {tried.loss:.0%}, more than the {self.tolerance:.0%} that is tolerated"
+            for tried in self.tried
+            if tried.expected > self.tolerance and tried.policies != self.policies
+        ]
+        if self.policies is not None and len(self.groups) > 1:
+            lines += [f"together: {_listed(group)}" for group in self.groups]
+        if self.conflict is not None:
+            one, other = self.conflict.tasks
+            found = "are in conflict" if self.conflict.loss > self.tolerance else "do not conflict by themselves"
+            lines.append(f"tasks {one} and {other} {found}: one policy for both loses {self.conflict.loss:.0%}")
+        return lines
+
+    def _learner(self) -> list[str]:
+        health = self.health
+        if health is None:
+            return []
+        watched = f"{health.watched:,} steps alone on one task ({health.share:.0%} of what the planned life gives it)"
+        if health.diverged_after is not None:
+            least = -(-health.planned * max(1, self.policies or 1) // health.diverged_after)
+            return [
+                f"the learner does not stay sound: its values pass what is possible after {health.diverged_after:,} "
+                f"steps on one task, and the planned life gives each policy {health.planned:,}; only with {least} "
+                "policies or more would each have fewer. Next: --profile sound, or settings that keep it sound"
+            ]
+        if health.fall > self.tolerance:
+            return [f"the learner does not keep what it learns: it falls by {health.fall:.0%} in {watched}"]
+        return [f"the learner stays sound as far as it was watched: {watched}"]
+
+    def _unseen(self) -> list[str]:
+        lines = []
+        if len(self.tasks) < self.n_tasks:
+            lines.append(f"not looked at: {self.n_tasks - len(self.tasks)} of the {self.n_tasks} tasks")
+        if self.policies is None and self.single_steps == 0:
+            lines.append("not looked at: sharing, conflict and how long the learner stays sound; next: a larger budget")
+        elif self.health is not None and self.health.share < 1 and self.learner_is_sound:
+            lines.append("not looked at: how the learner stands the rest of the planned life")
+        return lines
+
+    def _cost(self) -> str:
+        minutes = f"{self.spent.core_seconds / 60:.1f} core-minutes"
+        return f"cost: {self.spent.steps:,} of {self.budget_steps:,} steps, {minutes}"
+
+
+def _listed(tasks: Sequence[int]) -> str:
+    shown = ", ".join(map(str, tasks[:SHOWN_TASKS]))
+    return shown if len(tasks) <= SHOWN_TASKS else f"{shown} and {len(tasks) - SHOWN_TASKS} more"
+
+
+def advice_of(search: Search, policy_bytes: int, memory: int | None) -> Advice:
+    """What a search has found."""
+    tasks, probes = search.tasks, search.probes
+    policies = None if search.unanswered else len(search.groups)
+    low, high = _interval(search)
+    health = None
+    if search.single_steps:
+        control = search.control
+        fall = control.fall(search.random)
+        health = LearnerHealth(control.steps, search.planned_updates, control.diverged_after, fall)
+    regrets = search.regrets(probes) if probes else np.empty((0, len(tasks)))
+    names = [" ".join(map(str, probe.trained_on)) for probe in probes]
+    most = None if memory is None else memory // policy_bytes
+    return Advice(
+        policies=policies,
+        low=low,
+        high=high,
+        tolerance=search.tolerance,
+        unanswered=search.unanswered,
+        groups=tuple(tuple(tasks[place] for place in group) for group in search.groups),
+        tried=tuple(search.tried),
+        conflict=search.conflict,
+        health=health,
+        regrets=pd.DataFrame(regrets, index=pd.Index(names, name="trained on"), columns=tasks),
+        tree=task_tree(regrets) if len(probes) and len(tasks) > 1 else None,
+        memory=None if policies is None else policies * policy_bytes,
+        affordable=None if policies is None or most is None or most >= policies else most,
+        spent=search.budget.spent,
+        budget_steps=search.budget.steps,
+        single_steps=search.single_steps,
+        tasks=tuple(tasks),
+        n_tasks=search.planned.domain.n_tasks,
+    )
+
+
+def _interval(search: Search) -> tuple[int, int]:
+    """The least number whose loss may be tolerable, and the least whose loss surely is, as far as they were tried."""
+    most, tolerance = search.planned.domain.n_tasks, search.tolerance
+    possible = [tried.policies for tried in search.tried if tried.low <= tolerance]
+    certain = [tried.policies for tried in search.tried if tried.high <= tolerance]
+    last = search.tried[-1].policies if search.tried else 0
+    low = possible[0] if possible else min(most, last + 1)
+    if certain:
+        return low, max(low, certain[0])
+    return min(low, last) if not search.unanswered else low, most if search.unanswered else min(most, last + 1)

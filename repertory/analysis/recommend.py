@@ -1,0 +1,85 @@
+"""How many policies to buy, from the cheapest evidence that decides.
+
+    advice = repertory.recommend_policies("cartpole54", "dqn", profile="released,learner=sound")
+    print(advice)
+
+The answer is the least number of policies with which the tasks, grouped well, lose no more than the tolerance, on
+average, against the best policy known for each. It is found from the small end:
+
+1. A few tasks are each learned alone, until the policy levels off: what can be had, and how long it takes.
+2. One policy learns all of them. If it serves them, or one of the policies trained alone does, the answer is 1.
+3. If not, is it the learner? A policy alone on one task is given as many updates (the control). If it falls as well,
+   more policies would only hide that.
+4. If not, tasks are in conflict: every policy has been played on every task, and those that do well under the same
+   one form groups. The worst served task is learned alone, the tasks are grouped anew, a policy is trained for each
+   group; and so on with one more policy, until the tasks are served or the budget is spent.
+5. Two tasks of different groups are learned by one policy, to see the conflict itself.
+6. What is left of the budget goes to the control: does a policy stay sound for as many updates as the planned life
+   gives to each of so many?
+
+All scores are greedy, on the same episodes, and means over several looks; losses are shares of what learning gains over
+random play.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from repertory.analysis.advice import Advice, advice_of
+from repertory.analysis.capacity import check_tolerance
+from repertory.analysis.policy_memory import check_memory, parse_memory, policy_memory
+from repertory.analysis.probe import Budget
+from repertory.analysis.search import Search
+from repertory.domains.domain import Domain
+from repertory.errors import UsageError
+from repertory.learners.protocol import MakeLearner
+from repertory.runs.spec import run_spec
+
+BUDGET = 0.5
+"""Steps that may be used, as a share of one planned life."""
+
+
+def recommend_policies(
+    domain: Domain | str,
+    learner: MakeLearner | str,
+    tolerance: float = 0.05,
+    *,
+    memory: int | str | None = None,
+    blocks: int | None = None,
+    block_steps: int | None = None,
+    steps: int | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    profile: str = "text",
+    out: str | Path | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> Advice:
+    """The least number of policies that loses at most `tolerance`, which tasks go together, and what that rests on.
+
+    `blocks` and `block_steps` are the planned life, which is not run: it says how many updates each policy will have.
+    At most `steps` steps are used, half of a planned life if not given, and at most `seconds`. `memory` is the most
+    that the library may take, in bytes or as `"200MB"`. With `out`, what was trained is saved there, and the same call
+    goes on where it was interrupted, or with a larger budget. `progress` hears what is being done and the share of the
+    budget that is used.
+    """
+    check_tolerance(tolerance)
+    memory = parse_memory(memory) if isinstance(memory, str) else memory
+    if (steps is not None and steps < 1) or (seconds is not None and not seconds > 0):
+        raise UsageError(f"the budget is {steps} steps and {seconds} seconds; valid: above 0")
+    planned = run_spec(
+        domain, learner, 1, "fixed-partition", blocks=blocks, block_steps=block_steps, seed=seed, profile=profile
+    )
+    policy_bytes = policy_memory(planned)
+    if policy_bytes is None:
+        raise UsageError("this learner has no state_dict, so its training cannot be interrupted and looked at")
+    check_memory(memory, policy_bytes, 1)
+    life = planned.blocks * planned.block_steps
+    budget = Budget(max(1, round(BUDGET * life)) if steps is None else steps, seconds)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out)
+        search = Search(planned, tolerance, budget, folder, progress or (lambda doing, used: None))
+        search.run()
+    return advice_of(search, policy_bytes, memory)

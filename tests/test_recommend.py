@@ -1,0 +1,192 @@
+"""How many policies: toy tasks whose answer is known, budgets, interruption, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import repertory
+from repertory.analysis.advice import Advice
+from repertory.analysis.partition import fewest_lost, grouped, losses, lost_with, task_tree
+from repertory.analysis.probe import LOOKS_FILE
+from repertory.errors import UsageError
+from repertory.report.advice_view import advice_chart, regrets_table, tried_table
+from repertory.runs.saver import PAUSE_VARIABLE
+from repertory.testing import grouped_tasks
+from tests.test_examples import load
+
+TabularQ: Any = load("tabular_q.py").TabularQ
+PLAN = {"blocks": 200, "block_steps": 1_000}
+
+
+def advise(groups: int, tasks_per_group: int = 3, learner: Any = TabularQ, **options: Any) -> Advice:
+    domain = grouped_tasks(groups, tasks_per_group)
+    return repertory.recommend_policies(domain, learner, **{**PLAN, "tolerance": 0.1, **options})
+
+
+# ------------------------------------------------------------------------------------------------ the answer
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(2))
+def test_as_many_policies_as_there_are_groups(groups: int, seed: int) -> None:
+    advice = advise(groups, seed=seed)
+    assert advice.policies == groups
+    assert advice.low <= groups <= advice.high
+    tasks = [tuple(range(3 * group, 3 * group + 3)) for group in range(groups)]
+    assert sorted(advice.groups) == tasks
+    assert advice.learner_is_sound
+    assert f"{groups} polic" in str(advice)
+
+
+def test_two_tasks_of_different_groups_are_shown_to_conflict() -> None:
+    conflict = advise(2).conflict
+    assert conflict is not None
+    assert conflict.tasks[0] // 3 != conflict.tasks[1] // 3
+    assert conflict.loss > 0.3
+
+
+class Wears(TabularQ):
+    """Forgets all for good after so many steps."""
+
+    age = 0
+
+    def observe(self, *step: Any) -> None:
+        self.age += 1
+        super().observe(*step)
+        if self.age > 20_000:
+            self.q[:] = 0.0
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        return super().state_dict() | {"age": np.array(self.age)}
+
+    def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
+        super().load_state_dict(state)
+        self.age = int(state["age"])
+
+
+def test_a_learner_that_wears_out_is_said_to() -> None:
+    advice = advise(1, learner=Wears)
+    assert not advice.learner_is_sound
+    assert "does not keep what it learns" in str(advice)
+
+
+# ------------------------------------------------------------------------------------------------ budgets
+
+
+def test_a_budget_too_small_is_said_to_be() -> None:
+    advice = advise(2, steps=400)
+    assert advice.policies is None
+    assert "no number of policies can be recommended" in str(advice)
+    assert (advice.low, advice.high) == (1, 6)
+    assert advice.spent.steps < 100 * 400  # it stopped: a block and a look are the least it can do
+
+
+def test_it_never_uses_much_more_than_its_budget() -> None:
+    advice = advise(3, steps=30_000)
+    assert advice.spent.steps < 30_000 + 2 * 1_000 + 9 * 3 * 5  # at most a block, and a look at all tasks, too many
+
+
+def test_what_was_trained_is_not_trained_again(tmp_path: Path) -> None:
+    first = advise(2, out=tmp_path / "probes")
+    stamps = {file: file.stat().st_mtime_ns for file in tmp_path.rglob(LOOKS_FILE)}
+    again = advise(2, out=tmp_path / "probes")
+    assert stamps == {file: file.stat().st_mtime_ns for file in tmp_path.rglob(LOOKS_FILE)}
+    assert (again.policies, again.groups, again.spent) == (first.policies, first.groups, first.spent)
+    assert again.regrets.equals(first.regrets)
+
+
+def test_one_that_was_interrupted_comes_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = advise(2, out=tmp_path / "whole")
+    monkeypatch.setenv(PAUSE_VARIABLE, "0")  # a checkpoint after every block
+
+    class Stop(Exception):
+        pass
+
+    heard = 0
+
+    def stop(doing: str, used: float) -> None:
+        nonlocal heard
+        heard += 1
+        if heard % 150 == 0:
+            raise Stop
+
+    for _ in range(100):
+        try:
+            pieces = advise(2, out=tmp_path / "pieces", progress=stop)
+            break
+        except Stop:
+            continue
+    assert heard > 450  # it was interrupted three times at least
+    assert (pieces.policies, pieces.groups) == (whole.policies, whole.groups)
+
+
+# ------------------------------------------------------------------------------------------- what is shown, refused
+
+
+def test_it_is_shown_as_tables_and_a_picture() -> None:
+    advice = advise(2)
+    assert tried_table(advice)["policies"].tolist() == [1, 2]
+    table = regrets_table(advice)
+    assert set(table["task"]) == set(range(6))
+    assert table["loss"].min() == 0.0  # the best policy of a task loses nothing there
+    tree, heatmap = advice_chart("advice", advice).panels
+    assert sorted(heatmap.x.labels or ()) == [str(task) for task in range(6)]
+    assert tree.x.labels == heatmap.x.labels
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "tolerance is 1.5; valid: from 0 to 1": {"tolerance": 1.5},
+    "valid: above 0": {"steps": 0},
+    "a single policy takes": {"memory": 1},
+    "memory is 'lots'": {"memory": "lots"},
+    "blocks is 0": {"blocks": 0},
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_cannot_be_answered_is_refused_before_any_run(message: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refusal:
+        advise(2, out=tmp_path / "out", **REFUSED[message])
+    assert message in str(refusal.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_library_that_does_not_fit_into_memory_is_said_not_to() -> None:
+    all_three = advise(3).memory
+    assert all_three is not None
+    advice = advise(3, memory=all_three - 1)
+    assert advice.affordable == 2
+    assert "only 2 fit into memory" in str(advice)
+
+
+# ------------------------------------------------------------------------------------------------ partitions
+
+
+def test_losses_are_shares_of_what_learning_gains() -> None:
+    scores = np.array([[10.0, 5.0], [6.0, 5.0]])
+    assert losses(scores, np.array([10.0, 5.0]), np.array([2.0, 5.0])).tolist() == [[0.0, 0.0], [0.5, 0.0]]
+
+
+def test_the_fewest_are_the_best_of_all_sets() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.random((7, 12))
+    for count in (1, 2, 3):
+        chosen = fewest_lost(table, count)
+        assert len(chosen) == count
+        rivals = [rng.choice(7, count, replace=False).tolist() for _ in range(50)]
+        assert lost_with(table, chosen) <= min(lost_with(table, rival) for rival in rivals)
+
+
+def test_groups_hold_every_task_once() -> None:
+    table = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    assert grouped(table, [0, 1]) == [(0, 1), (2,)]
+
+
+def test_tasks_on_which_all_policies_lose_alike_are_joined_first() -> None:
+    table = np.array([[0.0, 0.9, 0.0, 0.8], [0.9, 0.0, 0.8, 0.0]])
+    first, second = task_tree(table)[:2, :2].astype(int).tolist()
+    assert {tuple(sorted(first)), tuple(sorted(second))} == {(0, 2), (1, 3)}
