@@ -21,7 +21,7 @@ from repertory.report.chart import Chart
 from repertory.report.chart_digest import shows
 from repertory.report.claims import UNDECIDED, Judgement, claims_table, count_text, judge, read_all_results, shorter
 from repertory.report.section import Section
-from repertory.report.sections import capacity, development, health, learning, scores, tasks, time
+from repertory.report.sections import capacity, development, frontier, health, learning, scores, tasks, time
 from repertory.report.sections.claims import RULE_OF_VERDICTS, counts
 from repertory.report.sections.overview import sweeps_section
 from repertory.report.table import to_markdown
@@ -33,9 +33,10 @@ INTRODUCTION, CLAIMS, CONCLUSION = "introduction", "claims", "conclusion"
 WARNING = (
     "<!-- Made by `repertory results` from the records and the notes beside them: edit those, not this file. -->\n"
 )
-TABLES = ("conditions", "health", "capacity", "time")
+KINDS = (scores, development, tasks, health, capacity, learning, frontier, time)
+TABLES = ("conditions", "health", "capacity", "frontier", "time")
 """The sections whose tables are shown, in this order."""
-CHARTS = ("published", "development", "tasks", "health", "capacity", "forgetting", "transfer")
+CHARTS = ("published", "development", "tasks", "health", "capacity", "forgetting", "transfer", "frontier")
 """The charts that are shown; the first before the tables, the others after them. Each name may stand for several, such
 as `development-dqn`."""
 
@@ -57,7 +58,7 @@ class SweepPage:
 
     @cached_property
     def sections(self) -> dict[str, Section]:
-        found = [kind.section(self.results) for kind in (scores, development, tasks, health, capacity, learning, time)]
+        found = [kind.section(self.results) for kind in KINDS]
         return {section.name: section for section in found if section is not None}
 
     @cached_property

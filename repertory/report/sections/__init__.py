@@ -12,7 +12,18 @@ from repertory.sweeps.results import Results
 
 SECTIONS = (
     *("scores", "development", "final", "assignment", "family", "tasks", "learning", "health", "capacity"),
-    *("significance", "libraries", "time", "memory", "claims", "pictures", "progress", "problems", "settings"),
+    *(
+        "significance",
+        "frontier",
+        "libraries",
+        "time",
+        "memory",
+        "claims",
+        "pictures",
+        "progress",
+        "problems",
+        "settings",
+    ),
 )
 """In the order of the page."""
 SLOW = ("libraries", "memory", "claims", "pictures")
