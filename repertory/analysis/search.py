@@ -23,7 +23,7 @@ BLOCKS_IN_ONE = 10
 """Blocks of a probe in one of the planned life: a policy for many tasks must meet them all in a fraction of a life."""
 MOST_TASKS = 60
 """That are looked at; of more, a random sample stands for all."""
-REFERENCES, REFERENCE_SHARE = 3, 0.3
+REFERENCES, REFERENCE_SHARE = 3, 0.25
 """Random tasks that are learned alone to begin with, as long as they take no more than this share of the budget."""
 FIRST_SHARE = 0.25
 """Of the budget, for the first of them: one that takes longer to learn leaves nothing for the rest."""
@@ -32,7 +32,8 @@ LONGER = 2
 SHARED_LEAST, SHARED_MOST = 3, 12
 """So many times as long as a task alone does a policy for several learn before it may count as unable; and at most."""
 HOPELESS = 0.5
-"""A policy for several tasks that loses so much, when one task alone is learned long since, is not waited for."""
+"""A policy for several tasks that will lose so much, by its trend, when one task is learned long since, is not waited
+for."""
 LOOKS = 6
 """While a task is learned alone."""
 LEVEL = 2.0
@@ -335,10 +336,11 @@ class Search:
         def enough(probe: Probe) -> bool:
             if len(probe.looks) < LATEST or probe.steps < self.single_steps:
                 return False
-            loss = self._loss(probe, group)
-            if self._serves(probe, group) or probe.steps >= SHARED_LEAST * self.single_steps:
-                return self._has_levelled(probe) or loss.expected <= self.tolerance / 2
-            return loss.now > HOPELESS
+            expected = self._loss(probe, group).expected
+            if expected <= self.tolerance / 2 or expected > HOPELESS:
+                return True
+            had_its_time = self._serves(probe, group) or probe.steps >= SHARED_LEAST * self.single_steps
+            return had_its_time and self._has_levelled(probe)
 
         probe = self._probe(group)
         probe.train(enough, longest * self.single_steps)

@@ -81,6 +81,11 @@ def reproduce(
 ) -> None:
     """Run the experiments of a table or figure of the paper, or of your own file; resume what was stopped."""
     options = dict(locals())
+    if name == "recommend":
+        from repertory.cli.forecasts import forecasts_in_console
+
+        forecasts_in_console(console(), [part for part in (conditions or "").split(",") if part], seed, out)
+        return
     from repertory.cli.reproduce import reproduce_in_console
 
     if not reproduce_in_console(console(), **options):

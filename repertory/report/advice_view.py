@@ -61,9 +61,16 @@ def advice_chart(name: str, advice: Advice) -> Chart:
             [Panel(tree, Axis(labels=labels), Axis("distance", low=0.0))],
             [Panel([heatmap], Axis("task", labels), Axis("policy trained on", rows))],
         ],
-        title=str(advice).splitlines()[0],
+        title=_title(advice),
         size=(width, max(4.6, min(14.0, 0.26 * len(rows) + 3.4))),
     )
+
+
+def _title(advice: Advice) -> str:
+    if advice.policies is None:
+        return "No number of policies can be recommended"
+    interval = "" if advice.low == advice.high else f" ({advice.low} to {advice.high})"
+    return f"Policies that are enough: {advice.policies}{interval}"
 
 
 def _shortened(text: str) -> str:

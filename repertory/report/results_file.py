@@ -20,6 +20,8 @@ from repertory.report import escaping
 from repertory.report.chart import Chart
 from repertory.report.chart_digest import shows
 from repertory.report.claims import UNDECIDED, Judgement, claims_table, count_text, judge, read_all_results, shorter
+from repertory.report.forecasts import FOLDER as FORECASTS
+from repertory.report.forecasts import forecast_section
 from repertory.report.section import Section
 from repertory.report.sections import capacity, development, frontier, health, learning, scores, tasks, time
 from repertory.report.sections.claims import RULE_OF_VERDICTS, counts
@@ -99,6 +101,9 @@ def results_text(root: Path, out: Path, pages: Sequence[SweepPage]) -> str:
     parts += ["## All sweeps\n", *_text_and_tables(sweeps_section(page.results for page in pages))]
     for page in pages:
         parts += [f"## {_title(page.results)}\n", *notes.get(page.name, []), *_sweep_parts(page, figures)]
+    foretold = forecast_section(root, [page.results for page in pages])
+    if foretold is not None:
+        parts += [f"## {foretold.title}\n", *notes.get(foretold.name, []), *_text_and_tables(foretold)]
     parts += ["## The paper's claims\n", *notes.get(CLAIMS, []), *_claims_parts(judgements, root)]
     parts += notes.get(CONCLUSION, [])
     return "\n".join(parts)
@@ -106,7 +111,7 @@ def results_text(root: Path, out: Path, pages: Sequence[SweepPage]) -> str:
 
 def read_notes(root: Path, sweeps: Sequence[str]) -> dict[str, list[str]]:
     """By the name of the file; a note that belongs nowhere is refused, because it would not be shown."""
-    places = [INTRODUCTION, *sweeps, CLAIMS, CONCLUSION]
+    places = [INTRODUCTION, *sweeps, FORECASTS, CLAIMS, CONCLUSION]
     found = {}
     for file in sorted((root / NOTES).glob("*.md")):
         if file.stem not in places:

@@ -1,0 +1,119 @@
+"""Recommendations beside the answers of full-length runs: were they right, and what did they cost?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from repertory import catalogue
+from repertory.analysis.controls import capacity_of, scores_by_policies
+from repertory.analysis.pilot import candidates
+from repertory.errors import UsageError
+from repertory.paper.forecasts import Forecast, forecasts
+from repertory.report.section import Section
+from repertory.report.table import Column, Table, column, name_column
+from repertory.sweeps.results import Results
+
+FOLDER = "recommend"
+SETTLED = 0.95
+"""Share of resamples in which a number is the least within the tolerance, for full-length runs to have settled it."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A recommendation as it is saved."""
+
+    name: str
+    seed: int
+    policies: int | None
+    low: int
+    high: int
+    tolerance: float
+    groups: list[list[int]]
+    diverged_after: int | None
+    fall: float | None
+    watched: int
+    steps: int
+    core_seconds: float
+    said: str
+    made_by: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> Made:
+        return cls(**saved)
+
+    def __str__(self) -> str:
+        """The number and its interval, or what is said instead."""
+        if self.diverged_after is not None:
+            return f"diverges after {self.diverged_after:,} steps on one task"
+        if self.policies is None:
+            return f"no answer ({self.low} to {self.high})"
+        return f"{self.policies}" if self.low == self.high else f"{self.policies} ({self.low} to {self.high})"
+
+
+def forecast_section(root: Path, sweeps: Sequence[Results]) -> Section | None:
+    """Of the recommendations in a folder of sweeps; None if there are none."""
+    made = [Made.from_json(json.loads(file.read_text())) for file in sorted((root / FOLDER).glob("*.json"))]
+    rows = [_row(row, found, sweeps) for row in forecasts() for found in made if found.name == row.name]
+    if not rows:
+        return None
+    columns = [
+        name_column("recommendation", "name"),
+        column("seed"),
+        name_column("says", "says"),
+        name_column("full-length answer", "answer"),
+        name_column("right", "right"),
+        Column("steps", lambda row: f"{row['steps'] / 1e6:.1f} M"),
+        Column("of all sizes", lambda row: f"{row['share']:.1%}"),
+        column("core-minutes", "core minutes"),
+    ]
+    intro = (
+        "`repertory reproduce recommend`: what `capacity recommend` said, beside the least number of policies within "
+        "5% in the full-length runs above, where they settle it. A learner whose values diverge within the planned "
+        "life has no such number. *of all sizes* is the cost as a share of one full run at every size that is compared."
+    )
+    return Section(FOLDER, "How many policies, foretold", intro, tables=[Table(FOLDER, columns, rows)])
+
+
+def _row(row: Forecast, made: Made, sweeps: Sequence[Results]) -> dict[str, Any]:
+    answer, is_settled = full_answer(row, made.tolerance, sweeps)
+    blocks, block_steps = catalogue.lengths(row.domain)
+    life = (row.blocks or blocks) * (row.block_steps or block_steps)
+    sizes = len(candidates(catalogue.domain(row.domain, row.profile).n_tasks))
+    right = ""
+    if is_settled and made.diverged_after is None:
+        right = "yes" if made.policies is not None and abs(made.policies - int(answer)) <= 1 else "no"
+    return {
+        "name": row.name,
+        "seed": made.seed,
+        "says": str(made),
+        "answer": answer if is_settled else f"{answer}, not settled" if answer else "no runs yet",
+        "right": right,
+        "steps": made.steps,
+        "share": made.steps / (life * sizes),
+        "core minutes": made.core_seconds / 60,
+    }
+
+
+def full_answer(row: Forecast, tolerance: float, sweeps: Sequence[Results]) -> tuple[str, bool]:
+    """The least number of policies within the tolerance, by full-length runs; and whether they settle it."""
+    if row.known is not None:
+        return str(row.known), True
+    found = next((results for results in sweeps if results.path.resolve().name == row.answer), None)
+    if found is None or len(scores_by_policies(found, row.learner)) < 2:
+        return "", False
+    try:
+        estimate = capacity_of(found, row.learner)
+    except UsageError:  # no runs with a policy for each task, which the others are measured against
+        return "", False
+    policies = estimate.curve.policies(tolerance)
+    if not len(estimate.samples):
+        return str(policies), False
+    alike = estimate.capacities(tolerance) == estimate.curve.n_tasks / policies
+    return str(policies), bool(alike.mean() >= SETTLED)

@@ -1,0 +1,85 @@
+"""Recommendations beside full-length answers: what is right, what is not settled, and what they cost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from repertory import catalogue
+from repertory.paper.experiments import experiment_names
+from repertory.paper.forecasts import Forecast, forecasts
+from repertory.report.forecasts import FOLDER, Made, forecast_section, full_answer
+from repertory.runs.folder import RunFolder
+from repertory.sweeps.results import read_results
+from repertory.sweeps.sweep import Sweep
+from tests.records import write_sweep
+
+ROW = Forecast("cartpole27-dqn-released", "cartpole27", "dqn", "released", answer="cartpole27-released")
+
+
+def made(policies: int | None = 1, name: str = ROW.name, diverged_after: int | None = None) -> Made:
+    return Made(name, 0, policies, 1, 2, 0.05, [[0]], diverged_after, 0.0, 10, 10_000_000, 60.0, "", "0.2.0")
+
+
+def test_what_is_asked_exists() -> None:
+    for row in forecasts():
+        catalogue.domain(row.domain, row.profile)
+        assert row.learner in catalogue.names("learners")
+        assert (row.known is None) != (row.answer is None)
+        assert row.answer is None or row.answer.rsplit("-", 1)[0] in experiment_names()
+
+
+def sweep_with(root: Path, scores: dict[int, float], spread: float) -> Path:
+    """Unadaptive DQN runs at each number of policies, with scores about these."""
+    names = [f"UnadaptiveDQN{policies}P" for policies in scores]
+    out = write_sweep(root / "cartpole27-released", Sweep("cartpole27", "released"), names, runs=4)
+    rng = np.random.default_rng(0)
+    for policies, score in scores.items():
+        for run in range(4):
+            folder = RunFolder(out / f"UnadaptiveDQN{policies}P" / f"run-{run:02d}")
+            blocks = folder.read_blocks()
+            blocks["mean_return"] = score + spread * rng.standard_normal()
+            folder.write_blocks(blocks)
+            folder.finish()
+    return out
+
+
+def test_the_answer_is_the_least_number_within_the_tolerance(tmp_path: Path) -> None:
+    results = read_results(sweep_with(tmp_path, {1: 100.0, 4: 196.0, 27: 200.0}, spread=0.1))
+    assert full_answer(ROW, 0.05, [results]) == ("4", True)
+    assert full_answer(ROW, 0.6, [results]) == ("1", True)
+    assert full_answer(ROW, 0.05, []) == ("", False)
+
+
+def test_runs_that_disagree_settle_nothing(tmp_path: Path) -> None:
+    results = read_results(sweep_with(tmp_path, {1: 189.0, 27: 200.0}, spread=30.0))
+    assert full_answer(ROW, 0.05, [results])[1] is False
+
+
+@pytest.mark.parametrize(("policies", "right"), [(4, "yes"), (3, "yes"), (1, "no"), (None, "no")])
+def test_within_one_is_right(policies: int | None, right: str, tmp_path: Path) -> None:
+    results = read_results(sweep_with(tmp_path, {1: 100.0, 4: 196.0, 27: 200.0}, spread=0.1))
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "row.json").write_text(json.dumps(made(policies).to_json()))
+    section = forecast_section(tmp_path, [results])
+    assert section is not None
+    (row,) = section.tables[0].rows
+    assert row["right"] == right
+    assert row["share"] == pytest.approx(10_000_000 / (6 * 675 * 60_000))
+
+
+def test_a_learner_that_diverges_has_no_number(tmp_path: Path) -> None:
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "row.json").write_text(json.dumps(made(1, diverged_after=5_000).to_json()))
+    section = forecast_section(tmp_path, [])
+    assert section is not None
+    (row,) = section.tables[0].rows
+    assert "diverges after 5,000 steps" in row["says"]
+    assert row["right"] == ""
+
+
+def test_without_recommendations_nothing_is_said(tmp_path: Path) -> None:
+    assert forecast_section(tmp_path, []) is None
