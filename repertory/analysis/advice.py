@@ -46,6 +46,8 @@ class Advice:
     high: int
     """The interval of the number."""
     tolerance: float
+    is_clear: bool
+    """Whether the budget was enough to be sure of it."""
     unanswered: str
     groups: tuple[tuple[int, ...], ...]
     """The tasks that go together, of those that were looked at."""
@@ -91,11 +93,15 @@ class Advice:
         interval = "" if self.low == self.high else f" ({self.low} to {self.high})"
         size = "" if self.memory is None else f", {self.memory / 1e6:.1f} MB"
         enough = "policy is enough" if self.policies == 1 else "policies are enough"
+        if not self.is_clear:
+            enough = f"{enough.split()[0]}, as far as the budget allows to say"
         last = self.tried[-1]
         lost = f"{last.loss:.1%} of what learning gains is lost"
         if last.loss > self.tolerance:
             lost += f" after {last.steps:,} steps"
-            if last.expected > self.tolerance:
+            if not self.is_clear:
+                lost += ", still getting less, when the budget was spent; next: a larger budget to be sure"
+            elif last.expected > self.tolerance:
                 lost += ", and no more policies were found that lose less"
             else:
                 lost += f", and {last.expected:.1%} by the end of the planned life, by its trend"
@@ -172,6 +178,7 @@ def advice_of(search: Search, policy_bytes: int, memory: int | None) -> Advice:
         low=low,
         high=high,
         tolerance=search.tolerance,
+        is_clear=search.is_clear and not search.unanswered,
         unanswered=search.unanswered,
         groups=tuple(tuple(tasks[place] for place in group) for group in search.groups),
         tried=tuple(search.tried),
@@ -198,4 +205,6 @@ def _interval(search: Search) -> tuple[int, int]:
     low = possible[0] if possible else min(most, last + 1)
     if certain:
         return low, max(low, certain[0])
-    return min(low, last) if not search.unanswered else low, most if search.unanswered else min(most, last + 1)
+    if search.unanswered:
+        return low, most
+    return min(low, last), min(most, last + 1) if search.is_clear else most

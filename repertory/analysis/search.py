@@ -40,7 +40,7 @@ LEVEL = 2.0
 """A policy has levelled off if its last third is better than the one before by less than this many tolerances."""
 TRIES = 2
 """Tasks that are learned alone to find one that needs a policy of its own."""
-POORLY = 0.5
+POORLY = 0.3
 """A task is poorly served on which the best policy gains less than this share of what is usual."""
 ERRORS = 2.0
 """Standard errors on either side of a loss."""
@@ -119,6 +119,8 @@ class Search:
         self.conflict: Conflict | None = None
         self.unanswered = ""
         """Why there is no answer, if there is none."""
+        self.is_clear = True
+        """Whether the answer is; if not, the budget was spent before it could be."""
         self.single_steps = 0
         """In which a policy learns a task alone."""
 
@@ -282,7 +284,7 @@ class Search:
             if tried.expected <= self.tolerance:
                 return
             if self.budget.is_spent:
-                self.unanswered = "the budget was spent before a number of policies served the tasks"
+                self._end_unclear()
                 return
             self._doing = "control: one task for as many updates as the shared policy had"
             self.control.train(self._has_aged, tried.steps)
@@ -292,9 +294,15 @@ class Search:
             groups = self._regroup(len(self.groups) + 1)
             if groups is None:
                 if self.budget.is_spent:
-                    self.unanswered = "the budget was spent before a number of policies served the tasks"
+                    self._end_unclear()
                 return  # one more would not lose less: what is lost is not lost by sharing
             self.groups = groups
+
+    def _end_unclear(self) -> None:
+        """The budget is spent: the last number is the answer if it loses far less than the one before."""
+        self.is_clear = False
+        if len(self.tried) < 2 or self.tried[-1].loss > self.tried[-2].loss / 2:
+            self.unanswered = "the budget was spent before a number of policies served the tasks"
 
     def _try(self, groups: Sequence[Places]) -> Tried:
         serving = [self._serving(group, len(groups)) for group in groups]
