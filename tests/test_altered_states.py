@@ -8,13 +8,17 @@ from every_learner import every_learner
 
 import repertory
 from repertory.core.episode import EpisodePlayer
+from repertory.learners.protocol import new_learner
 
 SMALL = {"learning_starts": 40, "buffer_size": 150, "net_arch": (4, 4), "batch_size": 4}
+MANY_TASKS = {"task_input": True, "heads": True, "ewc": 0.1, "clone": 0.1, "visit_sample": 20}
 LEARNERS = every_learner(**SMALL, n_steps=30) | {
     "dqn by episodes": ("cartpole27", repertory.DQN(**SMALL, sampling="episodes")),
     "dqn on finished episodes": ("cartpole27", repertory.DQN(**SMALL, memory="finished-episodes", sampling="episodes")),
     "dqn matching": ("cartpole27", repertory.DQN(**SMALL, memory="distribution-matching")),
     "dqn matching, protected": ("cartpole27", repertory.DQN(**SMALL, memory="distribution-matching", protected=30)),
+    "dqn for many tasks": ("cartpole27", repertory.DQN(**SMALL, **MANY_TASKS)),
+    "ppo for many tasks": ("cartpole27", repertory.PPO(net_arch=(4, 4), n_steps=30, **MANY_TASKS)),
 }
 WHOLE_NUMBERS = (-1, -(2**40), 2**40, 3, 77, 100_000)
 
@@ -22,7 +26,8 @@ WHOLE_NUMBERS = (-1, -(2**40), 2**40, 3, 77, 100_000)
 def player_and_learner(name: str):
     domain_name, settings = LEARNERS[name]
     domain = repertory.domain(domain_name, **({"max_steps": 40} if domain_name == "pocman18" else {}))
-    return EpisodePlayer(domain), lambda: settings(domain.observation_space, domain.action_space, 3)
+    spaces = domain.observation_space, domain.action_space
+    return EpisodePlayer(domain), lambda: new_learner(settings, *spaces, 3, domain.n_tasks)
 
 
 def play(player: EpisodePlayer, learner, episodes: range) -> None:

@@ -17,6 +17,7 @@ from repertory import domain
 from repertory.benchmarks.result import Measured, NotMeasured, Side
 from repertory.core.episode import EpisodePlayer
 from repertory.learners.compiled_policy import memory_of
+from repertory.learners.protocol import new_learner
 
 Contender = Callable[[], float]
 """Does a fixed amount of work and returns how much that was, in environment steps if not said otherwise."""
@@ -63,7 +64,7 @@ def training(name: str, task: int, learner: Any, steps: int, warm_up: int) -> Co
 def build(name: str, settings: Any) -> Any:
     """A learner for a domain."""
     spaces = domain(name)
-    return settings(spaces.observation_space, spaces.action_space, 0)
+    return new_learner(settings, spaces.observation_space, spaces.action_space, 0, spaces.n_tasks)
 
 
 def learning(model: Any, steps: int) -> Contender:

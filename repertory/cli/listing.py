@@ -7,9 +7,12 @@ import dataclasses
 from rich.table import Column, Table
 
 from repertory.catalogue import all_settings
+from repertory.learners.single.settings import SinglePolicy
 from repertory.paper.experiments import Published, experiment, experiment_names
 from repertory.profiles import PROFILES, differences_on_domains, with_profile
 from repertory.settings import Settings, valid_text
+
+SHARED = frozenset(SinglePolicy.field_names())
 
 
 def profile_table() -> Table:
@@ -61,7 +64,8 @@ def settings_table(settings_class: type[Settings]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("setting", "default", "valid", "meaning"):
         table.add_column(title, no_wrap=title == "setting")
-    for field in dataclasses.fields(settings_class):
+    # What learners share, which is off by default, comes after what is a learner's own.
+    for field in sorted(dataclasses.fields(settings_class), key=lambda field: field.name in SHARED):
         valid = valid_text(settings_class, field.name)
         table.add_row(field.name, str(field.default), valid, field.metadata["meaning"])
     return table

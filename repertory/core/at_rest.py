@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from repertory.core.episode import EpisodePlayer, Outcome
 from repertory.errors import EpisodeFault, UsageError
 from repertory.learners.compiled_policy import CompiledPolicy, as_input
-from repertory.learners.protocol import LearnerKernels
+from repertory.learners.protocol import LearnerKernels, turn_to
 from repertory.learners.random import begin_episode, observe
 from repertory.selectors.protocol import argmax_random_tie
 
@@ -44,6 +44,9 @@ class AtRest:
     def seed(self, seed: int) -> None:
         """What equally good actions of the next episode are chosen by."""
         self.rng = np.random.default_rng(seed)
+
+    def begin_task(self, task: int) -> None:
+        turn_to(self._policy, task)
 
     def begin_episode(self) -> None:
         self._seen.clear()

@@ -93,6 +93,15 @@ def glorot_uniform(shape: NetworkShape, rng: np.random.Generator, heads: tuple[i
     return weights
 
 
+def glorot_limits(shape: NetworkShape, heads: tuple[int, ...] | None = None) -> Vector:
+    """How far from 0 `glorot_uniform` draws each weight."""
+    limits = np.zeros(count_weights(shape), np.float32)
+    w1, _b1, w2, _b2, w3, _b3 = matrices(limits, shape)
+    for layer in (w1, w2, *split_head(w3, heads)):
+        layer[:] = np.sqrt(6.0 / sum(layer.shape))
+    return limits
+
+
 def split_head(head: Matrix, heads: tuple[int, ...] | None) -> list[Matrix]:
     """The layers that stand side by side in a head."""
     ends = np.cumsum(heads or (len(head),))

@@ -1,4 +1,4 @@
-"""Gradient steps over flat float32 weight vectors, each one pass over memory."""
+"""Gradient steps over flat float32 weight vectors, and what else moves or holds weights; each one pass over memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from repertory.kernels.compile import kernel
 from repertory.kernels.product import dot, fused
+from repertory.kernels.streams import Stream, uniform
 from repertory.kernels.views import Vector
 
 _ONE = np.float32(1.0)
@@ -81,3 +82,25 @@ def move_towards(target: Vector, weights: Vector, share: np.float32) -> None:
     """target <- (1 - share) target + share weights (Polyak averaging)."""
     for i in range(target.size):
         target[i] = (_ONE - share) * target[i] + share * weights[i]
+
+
+@kernel
+def pull(gradient: Vector, weights: Vector, centre: Vector, stiffness: Vector) -> None:
+    """Add the gradient of sum over i of stiffness_i / 2 (weight_i - centre_i)^2."""
+    for i in range(gradient.size):
+        gradient[i] += stiffness[i] * (weights[i] - centre[i])
+
+
+@kernel
+def mask(gradient: Vector, share: Vector) -> None:
+    """Multiply each element of the gradient by its share, 0 or 1."""
+    for i in range(gradient.size):
+        gradient[i] *= share[i]
+
+
+@kernel
+def shrink_and_perturb(weights: Vector, limits: Vector, kept: np.float32, stream: Stream) -> None:
+    """weights <- kept weights + (1 - kept) new ones, which are uniform in +-limits (Ash and Adams, 2020)."""
+    for i in range(weights.size):
+        new = limits[i] * np.float32(2.0 * uniform(stream) - 1.0)
+        weights[i] = kept * weights[i] + (_ONE - kept) * new

@@ -138,6 +138,13 @@ def rectified_affine(x: Array, w: Array, bias: Array, y: Array, rows: int) -> No
 
 
 @inlined
+def rectified_add_product(y: Array, x: Array, w: Array, rows: int) -> None:
+    """y = max(y + x w, 0), of as many rows of w as x has columns."""
+    inputs, outputs = x.shape[1], w.shape[1]
+    _product(y, outputs, FROM_C, y, _ZERO, x, inputs, 1, w, outputs, rows, outputs, inputs)
+
+
+@inlined
 def dot(a: Array, a_at: int, b: Array, b_at: int, size: int) -> np.float32:
     """Sum over k of a[a_at + k] b[b_at + k]: lane by lane, then the lanes pairwise, then what is left over."""
     whole = size - size % LANES

@@ -133,16 +133,20 @@ class CompiledPolicy:
         """The fields of a state that kernels take for a place in an array, and from where to where they may point."""
         return {}
 
+    def check_limits(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Refuse a state, or a part of one, in which something points out of its array."""
+        for name, (low, high) in self.state_limits().items():
+            given = np.asarray(state.get(name, low))
+            if given.dtype.kind not in "iub" or not ((given >= low) & (given <= high)).all():
+                raise ValueError(f"{name} in the state is not from {low} to {high}")
+
     def state_dict(self) -> dict[str, NDArray[Any]]:
         return {name: np.array(self.policy[name]) for name in self.state_fields}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         if not set(self.state_fields) - set(self.added_fields) <= set(state) <= set(self.state_fields):
             raise ValueError(f"state has {sorted(state)} where this learner needs {sorted(self.state_fields)}")
-        for name, (low, high) in self.state_limits().items():
-            given = np.asarray(state.get(name, low))
-            if given.dtype.kind not in "iub" or not ((given >= low) & (given <= high)).all():
-                raise ValueError(f"{name} in the state is not from {low} to {high}")
+        self.check_limits(state)
         for name in self.state_fields:
             if name in state:
                 restore(self.arrays.policy[name], np.asarray(state[name])[None], name)

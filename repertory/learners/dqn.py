@@ -26,13 +26,14 @@ from repertory.learners.health import OF_Q_LEARNING, SAMPLE_SIZE, Health, Miniba
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
 from repertory.learners.replaying import ReplayingPolicy
-from repertory.settings import Settings, setting
+from repertory.learners.single.settings import SinglePolicy
+from repertory.settings import setting
 
 # ------------------------------------------------------------------------------------------------ settings
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQN(Settings):
+class DQN(SinglePolicy):
     """Settings of a DQN learner; calling them builds one. The defaults are the paper's.
 
     All counts are of the policy's own steps.
@@ -103,6 +104,7 @@ class DQN(Settings):
     protected: int = setting(0, "Newest experiences that distribution matching always keeps.", at_least=0)
 
     def validate(self) -> None:
+        super().validate()
         name = type(self).__name__
         if self.buffer_size < self.batch_size:
             raise UsageError(
@@ -120,10 +122,22 @@ class DQN(Settings):
             raise UsageError(f"{name}.target_bound is 'rewards'; valid with gamma=1, which bounds nothing: a number")
         if self.normalize_returns and endless:
             raise UsageError(f"{name}.normalize_returns is True; valid with gamma=1, which bounds no return: False")
+        if self.packnet is not None and self.memory != "task-matching":
+            raise UsageError(f"{name}.memory is '{self.memory}'; valid with packnet: 'task-matching'")
         if len(self.net_arch) != 2:
             raise UsageError(f"{name}.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)")
 
-    def __call__(self, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int) -> DQNLearner:
+    def __call__(
+        self,
+        observation_space: gymnasium.Space,
+        action_space: gymnasium.Space,
+        seed: int,
+        n_tasks: int | None = None,
+    ) -> DQNLearner:
+        if self.switched_on:
+            from repertory.learners.single.dqn import ManyTaskDQN  # here: it is built on this file
+
+            return ManyTaskDQN(self, observation_space, action_space, seed, n_tasks)
         return DQNLearner(self, observation_space, action_space, seed)
 
 

@@ -57,7 +57,13 @@ class DRQN(DQN):
         if self.full_windows and self.sampling != "episodes":
             raise UsageError("DRQN.full_windows is True; valid: False, unless sampling='episodes'")
 
-    def __call__(self, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int) -> DRQNLearner:
+    def __call__(
+        self,
+        observation_space: gymnasium.Space,
+        action_space: gymnasium.Space,
+        seed: int,
+        n_tasks: int | None = None,
+    ) -> DRQNLearner:
         return DRQNLearner(self, observation_space, action_space, seed)
 
 

@@ -25,13 +25,14 @@ from repertory.learners.encoding import action_count, observation_size
 from repertory.learners.health import OF_ACTOR_CRITIC, Health, Minibatch, measure
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.proximal import Arrays
-from repertory.settings import Settings, setting
+from repertory.learners.single.settings import SinglePolicy
+from repertory.settings import setting
 
 # ------------------------------------------------------------------------------------------------ settings
 
 
 @dataclass(frozen=True, kw_only=True)
-class PPO(Settings):
+class PPO(SinglePolicy):
     """Settings of a PPO learner; calling them builds one. The defaults are the paper's."""
 
     learning_rate: float = setting(0.00025, "Adam's step size.", above=0)
@@ -91,12 +92,23 @@ class PPO(Settings):
     timeout_bootstraps: bool = setting(True, "Whether an episode cut off by a time limit counts as going on.")
 
     def validate(self) -> None:
+        super().validate()
         if len(self.net_arch) != 2:
             raise UsageError(
                 f"{type(self).__name__}.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)"
             )
 
-    def __call__(self, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int) -> PPOLearner:
+    def __call__(
+        self,
+        observation_space: gymnasium.Space,
+        action_space: gymnasium.Space,
+        seed: int,
+        n_tasks: int | None = None,
+    ) -> PPOLearner:
+        if self.switched_on:
+            from repertory.learners.single.ppo import ManyTaskPPO  # here: it is built on this file
+
+            return ManyTaskPPO(self, observation_space, action_space, seed, n_tasks)
         return PPOLearner(self, observation_space, action_space, seed)
 
 

@@ -50,7 +50,30 @@ class SavableLearner(Learner, Protocol):
 
 
 MakeLearner = Callable[[gymnasium.Space, gymnasium.Space, int], Learner]
-"""(observation_space, action_space, seed) -> learner. Settings such as `DQN()` are such callables."""
+"""(observation_space, action_space, seed) -> learner. Settings such as `DQN()` are such callables.
+
+One that has an attribute `needs_tasks` which is true is given a fourth argument, `n_tasks`: the number of tasks, or
+None where they are hidden."""
+
+
+def new_learner(
+    make: MakeLearner,
+    observation_space: gymnasium.Space,
+    action_space: gymnasium.Space,
+    seed: int,
+    n_tasks: int | None,
+) -> Learner:
+    """What `make` makes, told the number of tasks if it wants to know."""
+    told = {"n_tasks": n_tasks} if getattr(make, "needs_tasks", False) else {}
+    return make(observation_space, action_space, seed, **told)
+
+
+def turn_to(learner: Any, task: int) -> None:
+    """Have a learner that plays each task in its own way act for one of them, and learn nothing from it: one that has a
+    method `turn_to(task)`."""
+    turn = getattr(learner, "turn_to", None)
+    if turn is not None:
+        turn(task)
 
 
 class LearnerKernels(NamedTuple):

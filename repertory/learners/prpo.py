@@ -49,7 +49,13 @@ class PRPO(PPO):
     )
     window: int = setting(15, "Observations that the LSTM looks back over.", at_least=1)
 
-    def __call__(self, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int) -> PRPOLearner:
+    def __call__(
+        self,
+        observation_space: gymnasium.Space,
+        action_space: gymnasium.Space,
+        seed: int,
+        n_tasks: int | None = None,
+    ) -> PRPOLearner:
         return PRPOLearner(self, observation_space, action_space, seed)
 
 

@@ -71,7 +71,10 @@ class Performance:
         self._at_rest()
 
     def _at_rest(self) -> AtRest:
-        return AtRest(self.lifetime.policies[self.policy], self.policy, self.spec.window)
+        at_rest = AtRest(self.lifetime.policies[self.policy], self.policy, self.spec.window)
+        if not self.spec.hidden_tasks:
+            at_rest.begin_task(self.task)
+        return at_rest
 
     @property
     def task_name(self) -> str:

@@ -12,7 +12,7 @@ and optimisers too, megabytes per policy: if it is trained further without them,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from repertory import catalogue
 from repertory.core.tally import favourites
 from repertory.errors import UsageError
-from repertory.learners.compiled_policy import CompiledPolicy, as_input
+from repertory.learners.compiled_policy import CompiledPolicy, as_input, restore
 from repertory.learners.dqn import DQN
+from repertory.learners.protocol import new_learner, turn_to
 from repertory.runs.checkpoint import Checkpoint, DamagedCheckpoint, read_checkpoint, write_file
 from repertory.runs.formats import checked_settings
 from repertory.runs.reading import OtherFormat, Unreadable
@@ -43,6 +44,8 @@ class Policy:
     observation_space: gymnasium.Space[Any]
     can_train: bool = True
     """Whether it has its replay memory and optimiser; if not, use it to act, not to train it further."""
+    task: int | None = None
+    """The task to play, for a policy that plays each in its own way; None: whichever it was last told."""
 
     def predict(self, observation: Any) -> Any:
         """The action that the policy rates highest.
@@ -58,6 +61,8 @@ class Policy:
         if not hasattr(self.learner, "action_probabilities"):
             kind = type(self.learner).__name__
             raise UsageError(f"a {kind} has no action_probabilities to choose by; ask `policy.learner` itself")
+        if self.task is not None:
+            turn_to(self.learner, self.task)
         row = as_input(self.learner, observation)
         probabilities: NDArray[np.float64] = np.asarray(self.learner.action_probabilities(row[None]))[0]
         return probabilities
@@ -84,7 +89,7 @@ class Library:
         shares = self.assignment[number]
         if np.isnan(shares).any():
             raise UsageError(f"task {number} never came in this library's lifetime; choose one of `policies`")
-        return self.policies[int(shares.argmax())]
+        return replace(self.policies[int(shares.argmax())], task=number)
 
     def _task(self, task: int | str) -> int:
         if isinstance(task, str):
@@ -166,7 +171,9 @@ def load(path: str | Path, domain: Any = None, learner: Any = None) -> Library:
         make_learner = make_learner.replace(buffer_size=make_learner.batch_size, protected=0)
     policies = []
     for number in range(count):
-        built = make_learner(made_domain.observation_space, made_domain.action_space, 0)
+        built = new_learner(
+            make_learner, made_domain.observation_space, made_domain.action_space, 0, made_domain.n_tasks
+        )
         prefix = f"policy {number}/"
         state = {name.removeprefix(prefix): a for name, a in content.arrays.items() if name.startswith(prefix)}
         _restore(built, state, file, can_train)
@@ -205,9 +212,11 @@ def _restore(learner: Any, state: dict[str, NDArray[Any]], file: Path, is_whole:
                 f"the policies in {file} do not fit this version or the given learner ({error})"
             ) from error
     else:
-        for name in learner.acting_fields:
-            if name not in state or state[name].shape != learner.policy[name].shape:
-                raise UsageError(
-                    f"{file} has policies of another shape than its settings say: it was altered; use another copy"
-                )
-            learner.policy[name] = state[name]
+        try:
+            learner.check_limits(state)
+            for name in learner.acting_fields:
+                restore(learner.arrays.policy[name], state[name][None], name)
+        except (ValueError, KeyError):
+            raise UsageError(
+                f"{file} has policies of another shape than its settings say: it was altered; use another copy"
+            ) from None

@@ -25,7 +25,7 @@ from repertory.core.seeds import generator, policy_seed
 from repertory.core.sequence import SEQUENCES, authors_sequence, task_sequence
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError, shown, unknown
-from repertory.learners.protocol import Learner, MakeLearner
+from repertory.learners.protocol import Learner, MakeLearner, new_learner
 from repertory.profiles import check_profile
 from repertory.runs.component_record import described, is_described
 from repertory.selectors.protocol import MakeSelector
@@ -96,9 +96,11 @@ class RunSpec:
 
     def new_policy(self, number: int) -> Learner:
         """The policy of a number, untrained."""
-        return self.learner(
-            self.domain.observation_space, self.domain.action_space, policy_seed(self.seed, self.run, number)
+        spaces, seed = (
+            (self.domain.observation_space, self.domain.action_space),
+            policy_seed(self.seed, self.run, number),
         )
+        return new_learner(self.learner, *spaces, seed, self._known_tasks)
 
     @property
     def window(self) -> int:

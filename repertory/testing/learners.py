@@ -19,7 +19,7 @@ from repertory.agents.library import LibraryAgent
 from repertory.core.lifetime import Lifetime
 from repertory.core.seeds import EPISODE_SEEDS, generator
 from repertory.domains.domain import Domain
-from repertory.learners.protocol import CompiledLearner, MakeLearner
+from repertory.learners.protocol import CompiledLearner, MakeLearner, new_learner
 from repertory.selectors.fixed import FixedSelector
 from repertory.testing.trace import (
     ConformanceError,
@@ -41,6 +41,7 @@ PROTOCOL = {
 """The methods that every learner has, with what they are given."""
 OPTIONAL = {
     "begin_task": ("task",),
+    "turn_to": ("task",),
     "action_probabilities": ("observations",),
     "state_dict": (),
     "load_state_dict": ("state",),
@@ -92,7 +93,8 @@ class _Stage:
         self._envs: dict[int, gymnasium.Env] = {}
 
     def learner(self, other: int = 0) -> Any:
-        return self._factory(self.domain.observation_space, self.domain.action_space, self.seed + other)
+        spaces = self.domain.observation_space, self.domain.action_space
+        return new_learner(self._factory, *spaces, self.seed + other, self.domain.n_tasks)
 
     def env(self, task: int) -> gymnasium.Env:
         if task not in self._envs:
