@@ -281,9 +281,10 @@ def test_a_saved_library_plays_each_task_in_its_own_way(tmp_path: Any, rng: np.r
 
 
 class AfterTwoTasks(NamedTuple):
-    """Of two tasks that contradict each other, one after the other: returns at the end, and what became of the first."""
+    """Of two tasks that contradict each other, played one after the other."""
 
     first: float
+    """The return on it at the end."""
     second: float
     forgotten: float
     """How far the values of the first have moved meanwhile: root mean square."""

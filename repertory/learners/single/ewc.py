@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from repertory.learners.single.memory import Plan
 from repertory.learners.single.settings import SinglePolicy
 
-
 LEAST = 0.1
 """Importance of a weight that the task uses, but that matters to none of its sampled outputs; the mean counts as 1.
 
