@@ -17,7 +17,7 @@ from repertory.kernels.replay_slots import action_at, ending_at, slot_after
 from repertory.kernels.streams import new_stream
 from repertory.learners.dqn import DQNLearner
 from repertory.learners.ppo import PPOLearner
-from repertory.learners.protocol import new_learner
+from repertory.learners.protocol import new_learner, turn_to
 from repertory.learners.single import dqn, packing, ppo
 from repertory.testing import check_learner, grouped_tasks
 from tests import many_task_twin as twin
@@ -299,7 +299,7 @@ def after_two_tasks(**options: Any) -> AfterTwoTasks:
     for task in (0, 1):
         for episode in range(700):
             player.play(task, learner, episode)
-        learner.turn_to(0)
+        turn_to(learner, 0)
         values.append(learner.q_values(states).copy())
     forgotten = float(np.sqrt(((values[1] - values[0]) ** 2).mean()))
     returns = [float(np.mean(returns_at_rest(player, learner, task))) for task in (0, 1)]
@@ -307,6 +307,10 @@ def after_two_tasks(**options: Any) -> AfterTwoTasks:
 
 
 def test_with_ewc_less_is_forgotten_of_two_tasks_that_conflict() -> None:
+    """Whoever is not told the task can but choose between them; whoever is can have both."""
+    plain, held = after_two_tasks(), after_two_tasks(ewc=100.0)
+    assert (plain.first, plain.second, held.first) == (0.0, 5.0, 5.0)
+    assert held.forgotten < 0.3 * plain.forgotten
     plain, held = after_two_tasks(heads=True), after_two_tasks(heads=True, ewc=1.0)
     assert plain.second == held.second == 5.0  # it is no brake on learning that forgetting is less by
     assert held.first == 5.0
