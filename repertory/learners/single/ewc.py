@@ -28,7 +28,7 @@ def consolidate(policy: Any, task: int, fisher: NDArray[np.float64], plan: Plan)
 
     The mean over the weights that the task uses counts as 1, or the largest values would decide for all tasks.
     """
-    if not fisher.any():
+    if not 0 < fisher.sum() < np.inf:  # of a network whose weights are no numbers any more, nothing can be told
         return
     uses, decay = plan.uses(task), plan.settings.ewc_decay
     fisher = np.where(uses, np.maximum(fisher / fisher[uses].mean(), LEAST), 0.0)
@@ -55,7 +55,7 @@ def set_anchor(policy: Any, task: int, settings: SinglePolicy) -> None:
             others = np.arange(len(importance)) != task
             importance, left_at = importance[others], left_at[others]
         total = importance.sum(axis=0, dtype=np.float64)
-        if total.any():
+        if (total > 0).any():
             scale = settings.ewc / total[total > 0].mean()
             stiffness += scale * total
             pulled += scale * np.einsum("tw,tw->w", importance, left_at, dtype=np.float64)
