@@ -30,11 +30,13 @@ def forward(weights: Vector, shape: NetworkShape, batch: Activations, rows: int,
     features, outputs = batch.inputs.shape[1], batch.outputs.shape[1]
     is_told, has_heads = shape.inputs > features, shape.outputs > outputs
     for i in range(rows):
-        for j in range(shape.hidden_1):
-            batch.hidden_1[i, j] = b1[j]
         if is_told:
+            code = features + tasks[i]
             for j in range(shape.hidden_1):
-                batch.hidden_1[i, j] += w1[features + tasks[i], j]
+                batch.hidden_1[i, j] = b1[j] + w1[code, j]
+        else:
+            for j in range(shape.hidden_1):
+                batch.hidden_1[i, j] = b1[j]
     rectified_add_product(batch.hidden_1, batch.inputs, w1, rows)
     rectified_affine(batch.hidden_1, w2, b2, batch.hidden_2, rows)
     width = shape.hidden_2
@@ -93,5 +95,6 @@ def code_gradient(gradient_y: Matrix, gradient_w: Matrix, features: int, rows: i
         for j in range(gradient_w.shape[1]):
             gradient_w[i, j] = _ZERO
     for i in range(rows):
+        code = features + tasks[i]  # before the loop: for all that the compiler knows, writing could change it
         for j in range(gradient_w.shape[1]):
-            gradient_w[features + tasks[i], j] += gradient_y[i, j]
+            gradient_w[code, j] += gradient_y[i, j]

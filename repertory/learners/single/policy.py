@@ -24,11 +24,15 @@ class ForManyTasks(CompiledPolicy):
     """A compiled policy whose `policy` element has the fields of `memory`, and its network that of `task_network`."""
 
     plan: Plan
+    needs_tasks: bool
+    packs: bool
     is_actor_critic: bool
     """Whether outputs are logits and, last, a value."""
 
     def _begin_life(self) -> None:
         """At the end of the constructor."""
+        # Asked before every episode, of which the shortest take as long to play as to find out.
+        self.needs_tasks, self.packs = self.plan.settings.needs_tasks, self.plan.settings.packnet is not None
         memory.fill(self.policy, self.plan)
         if self.packs:
             packing.begin(self.policy, self.plan)
@@ -38,12 +42,13 @@ class ForManyTasks(CompiledPolicy):
 
     def visit(self, task: int) -> None:
         """An episode of a task begins."""
-        if not self.plan.settings.needs_tasks:
+        if not self.needs_tasks:
             return
-        self._check_task(task)
-        policy, before = self.policy, int(self.policy["learned_task"])
+        policy = self.policy
+        before = int(policy["learned_task"])
         self.turn_to(before)
         if task != before:
+            self._check_task(task)
             if self._has_learned:
                 self._end_visit(before)
             self.turn_to(task)
@@ -54,7 +59,7 @@ class ForManyTasks(CompiledPolicy):
 
     def turn_to(self, task: int) -> None:
         """Act for a task from now on; nothing is learned or forgotten by it."""
-        if self.plan.settings.needs_tasks and task != self.policy["task"]:
+        if self.needs_tasks and task != self.policy["task"]:
             self._check_task(task)
             if self.packs:
                 packing.show(self.policy, task)
@@ -63,10 +68,6 @@ class ForManyTasks(CompiledPolicy):
     def _check_task(self, task: int) -> None:
         if not 0 <= task < self.plan.tasks:
             raise ValueError(f"task {task} is not one of 0 to {self.plan.tasks - 1}, for which this policy was built")
-
-    @property
-    def packs(self) -> bool:
-        return self.plan.settings.packnet is not None
 
     @property
     def _has_learned(self) -> bool:

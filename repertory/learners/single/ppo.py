@@ -159,7 +159,7 @@ class ManyTaskPPO(ForManyTasks, PPOLearner):
         return Network(plan.shape, plan.new_weights(rng), layout(policy), layout(scratch))
 
     def begin_task(self, task: int) -> None:
-        if self.plan.settings.needs_tasks and task != self.policy["learned_task"]:
+        if self.needs_tasks and task != self.policy["learned_task"]:
             self.policy["collected"] = self.policy["rollout"] = 0  # steps of another task
         self.visit(task)
 
