@@ -44,13 +44,13 @@ class Plan(NamedTuple):
 
     def uses(self, task: int) -> NDArray[np.bool_]:
         """Whether each weight is used to play a task: not the inputs and outputs of others."""
-        used = np.ones(network.count_weights(self.shape), np.bool_)
+        used = np.ones(network.count_weights(self.shape), np.float32)
         w1, _b1, _w2, _b2, w3, b3 = network.matrices(used, self.shape)
         inputs, outputs, head = self.core.inputs, self.core.outputs, task if self.settings.heads else 0
         w1[inputs:] = np.arange(len(w1) - inputs)[:, None] == task
         w3[:] = (np.arange(len(w3)) // outputs == head)[:, None]
         b3[:] = np.arange(len(b3)) // outputs == head
-        return used
+        return used.astype(np.bool_)
 
     @property
     def samples(self) -> int:
