@@ -267,9 +267,6 @@ class SplittingLibrary:
         # A task stays where it is, unless that is with a copy which is no better: tasks that agree come together again.
         if outcome < 0 or (outcome == 0 and m.on_trial == (rival, champion)):
             visit.champion = rival
-        leaves = m.home.get(visit.task) == champion != visit.champion and m.on_trial is None
-        if leaves and self._is_in_conflict(champion, rival, visit.task):
-            forget_experiences(self.policies[champion])  # what it remembers of the task teaches it the wrong thing
         younger = max(first, second, key=lambda policy: m.born[policy])
         self._judge(first + second - younger, younger, visit)
 
