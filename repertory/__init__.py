@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from repertory.agents.em import EMClustering
     from repertory.agents.library import PolicyLibrary
     from repertory.agents.mbtl import MBTL
+    from repertory.agents.plpr import PLPR
     from repertory.agents.splitting import Splitting
     from repertory.analysis.evaluation import Evaluation, evaluate
     from repertory.analysis.recommend import recommend_policies
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from repertory.learners.ppo import PPO
     from repertory.learners.protocol import Learner
     from repertory.learners.prpo import PRPO
+    from repertory.learners.q_table import QTable
     from repertory.learners.random import Random
     from repertory.runs.live import live
     from repertory.runs.opened import open_record as open
@@ -47,6 +49,7 @@ _HOME = {
     "agents.em": ("EMClustering",),
     "agents.library": ("PolicyLibrary",),
     "agents.mbtl": ("MBTL",),
+    "agents.plpr": ("PLPR",),
     "agents.splitting": ("Splitting",),
     "analysis.evaluation": ("Evaluation", "evaluate"),
     "analysis.recommend": ("recommend_policies",),
@@ -60,6 +63,7 @@ _HOME = {
     "learners.ppo": ("PPO",),
     "learners.protocol": ("Learner",),
     "learners.prpo": ("PRPO",),
+    "learners.q_table": ("QTable",),
     "learners.random": ("Random",),
     "runs.live": ("live",),
     "runs.opened": ("open",),
@@ -81,6 +85,7 @@ __all__ = [
     "DRQN",
     "EXP3",
     "MBTL",
+    "PLPR",
     "PPO",
     "PRPO",
     "Domain",
@@ -93,6 +98,7 @@ __all__ = [
     "Monitor",
     "OneToOne",
     "PolicyLibrary",
+    "QTable",
     "Random",
     "Record",
     "Selector",

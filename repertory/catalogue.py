@@ -24,6 +24,7 @@ import gymnasium
 from repertory.agents.em import EMClustering
 from repertory.agents.library import PolicyLibrary
 from repertory.agents.mbtl import MBTL
+from repertory.agents.plpr import PLPR
 from repertory.agents.splitting import Splitting
 from repertory.domains.cartpole import (
     CartpoleRules,
@@ -34,6 +35,7 @@ from repertory.domains.cartpole import (
     cartpole1000,
 )
 from repertory.domains.domain import Domain
+from repertory.domains.office_rooms import OfficeRules, office_rooms
 from repertory.domains.pocman import PocmanRules, pocman18
 from repertory.errors import UsageError, unknown
 from repertory.learners.dqn import DQN
@@ -41,6 +43,7 @@ from repertory.learners.drqn import DRQN
 from repertory.learners.ppo import PPO
 from repertory.learners.protocol import MakeLearner
 from repertory.learners.prpo import PRPO
+from repertory.learners.q_table import QTable
 from repertory.learners.random import Random
 from repertory.profiles import profile_of, with_profile
 from repertory.selectors.averages import EpsilonGreedy, UCB1Tuned
@@ -70,8 +73,9 @@ BUILT_IN: dict[str, dict[str, Any]] = {
         "cartpole54": DomainEntry(CartpoleRules, cartpole54, PAPER_BLOCKS, PAPER_BLOCK_STEPS),
         "cartpole1000": DomainEntry(GymnasiumRules, cartpole1000, blocks=3000, block_steps=20_000),
         "pocman18": DomainEntry(PocmanRules, pocman18, blocks=450, block_steps=200_000),
+        "office-rooms": DomainEntry(OfficeRules, office_rooms, blocks=50, block_steps=200_000),
     },
-    "learners": {"dqn": DQN, "drqn": DRQN, "ppo": PPO, "prpo": PRPO, "random": Random},
+    "learners": {"dqn": DQN, "drqn": DRQN, "ppo": PPO, "prpo": PRPO, "q-table": QTable, "random": Random},
     "selectors": {
         "epsilon-greedy": EpsilonGreedy,
         "ucb1-tuned": UCB1Tuned,
@@ -81,7 +85,7 @@ BUILT_IN: dict[str, dict[str, Any]] = {
         "fixed-partition": FixedPartition,
         "one-to-one": OneToOne,
     },
-    "agents": {"library": PolicyLibrary, "splitting": Splitting, "em": EMClustering, "mbtl": MBTL},
+    "agents": {"library": PolicyLibrary, "splitting": Splitting, "em": EMClustering, "mbtl": MBTL, "plpr": PLPR},
 }
 
 

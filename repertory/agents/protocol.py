@@ -55,6 +55,20 @@ class Frozen(NamedTuple):
     policy: int
 
 
+class Reusing(NamedTuple):
+    """A choice: this policy plays and learns, but at step h of the episode, with probability psi upsilon^h, another
+    acts in its place, greedily; else, with that probability again, the action is random. See `repertory.core.reuse`."""
+
+    policy: int
+    past: int
+    """The other one; it learns nothing."""
+    psi: float
+    upsilon: float
+
+
+Choice = int | Frozen | Reusing
+"""How the next episode is played. A number: that policy plays, and learns, as it would alone."""
+
 Event = dict[str, int | str]
 """Something that happened to an agent's policies: `event` says what; the other entries are the agent's own."""
 
@@ -66,7 +80,7 @@ class Agent(Protocol):
     def policies(self) -> Sequence[Learner]:
         """The policies there are now; an episode's policy is a place in this list. It may grow during a lifetime."""
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> int | Frozen:
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Choice:
         """The policy to play the next episode."""
 
     def ended(self, situation: Situation, episode: Episode) -> None:

@@ -33,7 +33,9 @@ def run(
     profile: Annotated[str | None, typer.Option(help=PROFILE_HELP)] = None,
     run: Annotated[int | None, typer.Option(help="Which run: task sequence n is the 0-th shifted by n.")] = None,
     seed: Annotated[int | None, typer.Option(help="What all randomness follows from.")] = None,
-    sequence: Annotated[str | None, typer.Option(help="Tasks drawn by the 'seed', or the 'authors' own.")] = None,
+    sequence: Annotated[
+        str | None, typer.Option(help="Tasks drawn by the 'seed', in 'rounds' of all, or the 'authors' own.")
+    ] = None,
     blocks: Annotated[int | None, typer.Option(help="Length of the lifetime; the paper's if not given.")] = None,
     block_steps: Annotated[int | None, typer.Option(help="Steps in a block; the paper's if not given.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to save the run in.")] = None,
@@ -74,7 +76,9 @@ def reproduce(
     engine: Annotated[str, typer.Option(help="'local' processes, or 'ray' for more than one machine.")] = "local",
     out: Annotated[Path | None, typer.Option(help="Folder of the sweep; results/NAME-PROFILE if not given.")] = None,
     seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
-    sequence: Annotated[str, typer.Option(help="Tasks drawn by the 'seed', or the 'authors' own.")] = "seed",
+    sequence: Annotated[
+        str, typer.Option(help="Tasks drawn by the 'seed', in 'rounds' of all, or the 'authors' own.")
+    ] = "seed",
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write event files into the runs' folders.")
     ] = False,

@@ -43,7 +43,15 @@ class AtRest:
 
     def seed(self, seed: int) -> None:
         """What equally good actions of the next episode are chosen by."""
-        self.rng = np.random.default_rng(seed)
+        self._seed: int = seed
+        self._rng: np.random.Generator | None = None
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Made when first needed: that takes as long as a short episode."""
+        if self._rng is None:
+            self._rng = np.random.default_rng(self._seed)
+        return self._rng
 
     def begin_task(self, task: int) -> None:
         turn_to(self._policy, task)

@@ -15,15 +15,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repertory.agents.protocol import Episode, Frozen, Situation, can_be_saved, news_of, opening_steps
+from repertory.agents.protocol import Choice, Episode, Frozen, Reusing, Situation, can_be_saved, news_of, opening_steps
 from repertory.core.at_rest import AtRest
 from repertory.core.episode import EpisodePlayer, Outcome
 from repertory.core.evaluator import Evaluator
+from repertory.core.reuse import Reuse
 from repertory.core.seeds import EPISODE_SEEDS, generator
 from repertory.core.spread import spread_if_any
 from repertory.core.tally import BlockTally, block_table
 from repertory.domains.domain import Domain
 from repertory.errors import EpisodeFault, shown
+from repertory.learners.compiled_policy import bytes_held
 from repertory.learners.health import measured
 
 HEALTH_STEPS = 20_000
@@ -115,6 +117,7 @@ class Lifetime:
                 tally.health |= {} if spread is None else {"spread": spread}
             tally.evaluation_steps += self._evaluator.steps_since()
             tally.events = news_of(self.agent)
+            tally.bytes = bytes_held(self.policies)
             self.rows.append(tally.row())
             self._steps_before += tally.steps
             self._tally = None
@@ -143,24 +146,24 @@ class Lifetime:
         situation = Situation(None if self._hidden_tasks else tally.task)
         while tally.steps < self.block_steps:
             choice = self.agent.choose(situation, self._select_rng)
-            learns = not isinstance(choice, Frozen)
-            policy = choice if learns else choice.policy
+            policy = choice.policy if isinstance(choice, (Frozen, Reusing)) else choice
             episode_seed = int(self._env_rng.integers(EPISODE_SEEDS))
-            outcome = self._play(tally, policy, episode_seed, learns)
+            outcome = self._play(tally, policy, episode_seed, choice)
             tally.add(policy, outcome.total_reward, outcome.steps)
             self.agent.ended(situation, Episode(policy, outcome.total_reward, outcome.steps, outcome.opening))
             for monitor in monitors:
                 monitor.episode_ended(tally)
 
-    def _play(self, tally: BlockTally, policy: int, episode_seed: int, learns: bool) -> Outcome:
+    def _play(self, tally: BlockTally, policy: int, episode_seed: int, choice: Choice) -> Outcome:
         """One episode; an error in it is raised with the task and the policy."""
-        if not 0 <= policy < len(self.policies):
+        others = (choice.past,) if isinstance(choice, Reusing) else ()
+        if not all(0 <= number < len(self.policies) for number in (policy, *others)):
             raise EpisodeFault(
                 f"{self._where(tally, policy)}: the agent chose a policy that does not exist; valid: 0 to "
                 f"{len(self.policies) - 1}"
             )
         try:
-            learner = self.policies[policy] if learns else self._at_rest(policy, episode_seed)
+            learner = self._learner_of(choice, episode_seed)
             outcome = self._player.play(tally.task, learner, episode_seed, not self._hidden_tasks)
         except EpisodeFault as fault:
             raise EpisodeFault(f"{self._where(tally, policy)}: {fault}") from fault.__cause__
@@ -170,10 +173,15 @@ class Lifetime:
             )
         return outcome
 
-    def _at_rest(self, policy: int, episode_seed: int) -> AtRest:
-        at_rest = AtRest(self.policies[policy], policy, self._window)
-        at_rest.seed(episode_seed)
-        return at_rest
+    def _learner_of(self, choice: Choice, episode_seed: int) -> Any:
+        """What plays the episode."""
+        if isinstance(choice, Reusing):
+            return Reuse(self.policies, choice, int(getattr(self._domain.action_space, "n", 0)), episode_seed)
+        if isinstance(choice, Frozen):
+            at_rest = AtRest(self.policies[choice.policy], choice.policy, self._window)
+            at_rest.seed(episode_seed)
+            return at_rest
+        return self.policies[choice]
 
     def _where(self, tally: BlockTally, policy: int) -> str:
         return f"task {tally.task} ({self._task_names[tally.task]}), policy {policy}, block {tally.block}"

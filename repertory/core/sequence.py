@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from repertory.core.seeds import generator
 
-SEQUENCES = ("seed", "authors")
-"""Where the 0-th sequence comes from: drawn by the seed of the run, or that of the paper's authors on Cartpole."""
+SEQUENCES = ("seed", "authors", "rounds")
+"""Where the 0-th sequence comes from: drawn by the seed of the run; that of the paper's authors on Cartpole; or drawn
+by the seed in rounds, in each of which every task comes once."""
 
 
 def task_sequence(seed: int, run: int, blocks: int, n_tasks: int) -> NDArray[np.int64]:
@@ -27,3 +28,10 @@ def authors_sequence(run: int, blocks: int, n_tasks: int) -> NDArray[np.int64]:
     """
     zeroth = np.random.RandomState(0).randint(0, n_tasks, size=blocks)
     return (zeroth.astype(np.int64) + run) % n_tasks
+
+
+def rounds_sequence(seed: int, run: int, blocks: int, n_tasks: int) -> NDArray[np.int64]:
+    """The tasks of run `run`: in every round of `n_tasks` blocks, each task once, in a random order."""
+    rng = generator(seed, "sequence")
+    rounds = [rng.permutation(n_tasks) for _ in range(-(-blocks // n_tasks))]
+    return (np.concatenate(rounds)[:blocks] + run) % n_tasks

@@ -16,6 +16,8 @@ HEALTH = "health_"
 """Columns of health begin so."""
 EVALUATION = "evaluation_steps"
 """The column of steps that were played for evaluation alone, in the records of agents that ask for it."""
+BYTES = "bytes"
+"""The column of what the agent's policies take in memory at the end of a block, where they all say so (`nbytes`)."""
 EVENTS = "events"
 """The column of what an agent told of itself, a line of JSON each; only in the record of agents that do."""
 LAST_EPISODES = 10
@@ -37,6 +39,8 @@ class BlockTally:
         """Of the policy that has played most, at the end of the block, where it was measured."""
         self.evaluation_steps = 0
         """Steps, not of the block, in which the agent had policies evaluated before it and during it."""
+        self.bytes: int | None = None
+        """That the policies take at the end of the block, where they say so."""
         self.events: list[Event] = []
         """What the agent told of itself at the end of the block."""
         self._last_returns: deque[float] = deque(maxlen=LAST_EPISODES)
@@ -91,6 +95,7 @@ class BlockTally:
             "mean_return": self.mean_return,
             "last_return": self.last_return,
             **({EVALUATION: self.evaluation_steps} if self.evaluation_steps else {}),
+            **({} if self.bytes is None else {BYTES: self.bytes}),
             **{f"policy_{i}": count for i, count in enumerate(self.plays)},
             **{f"{HEALTH}{name}": value for name, value in self.health.items()},
             **({EVENTS: "\n".join(map(json.dumps, self.events))} if self.events else {}),
@@ -104,12 +109,13 @@ def block_table(rows: list[dict[str, Any]], n_policies: int) -> pd.DataFrame:
     """
     columns = ["block", "task", "steps", "episodes", "total_reward", "mean_return", "last_return"]
     counts = [EVALUATION] if any(EVALUATION in row for row in rows) else []
+    held = [BYTES] if any(BYTES in row for row in rows) else []
     played = max((sum(name.startswith("policy_") for name in row) for row in rows), default=0)
     counts += [f"policy_{i}" for i in range(max(n_policies, played))]
     health = list(dict.fromkeys(name for row in rows for name in row if name.startswith(HEALTH)))
     told = [EVENTS] if any(EVENTS in row for row in rows) else []
     filled = [dict.fromkeys(counts, 0) | dict.fromkeys(told, "") | row for row in rows]
-    table = pd.DataFrame(filled, columns=[*columns, *counts, *health, *told])
+    table = pd.DataFrame(filled, columns=[*columns, *held, *counts, *health, *told])
     return table.astype(dict.fromkeys(health, float))
 
 

@@ -13,6 +13,7 @@ IDS = {
     "repertory/Cartpole54-v0": "cartpole54",
     "repertory/Cartpole1000-v0": "cartpole1000",
     "repertory/Pocman18-v0": "pocman18",
+    "repertory/OfficeRooms-v0": "office-rooms",
 }
 
 

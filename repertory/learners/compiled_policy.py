@@ -6,7 +6,7 @@ outside passes through here first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
@@ -48,6 +48,9 @@ class CompiledPolicy:
     kernels: ClassVar[LearnerKernels]
     state_fields: ClassVar[tuple[str, ...]]
     """The fields of `policy` that decide its future; the rest are settings, or can be found again."""
+    learns_off_policy: ClassVar[bool] = False
+    """Whether it learns as well from actions that it did not choose, and looks at the last observation alone: what
+    reusing another policy while it learns asks for (`repertory.core.reuse`)."""
     added_fields: ClassVar[Mapping[str, float]] = {}
     """Those of `state_fields` that states saved by earlier versions lack, and what they are in a new policy."""
 
@@ -124,6 +127,11 @@ class CompiledPolicy:
         """How sound the policy is, by the names in `repertory.learners.health`; nothing if it has no values."""
         return {}
 
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory: all its arrays, but not the scratch that it shares with others."""
+        return bytes_in(self.arrays._replace(scratch=None) if _has_scratch(self.arrays) else self.arrays)
+
     def checked_rows(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         if observations.ndim != 2 or observations.shape[1] != self.inputs:
             raise ValueError(f"observations have shape {observations.shape}; needed: (rows, {self.inputs})")
@@ -179,19 +187,23 @@ def as_input(policy: Any, observation: Any) -> NDArray[Any]:
 
 
 def memory_of(learner: Any) -> int:
-    """Bytes that one more policy takes: its own arrays if it is compiled, else what it would save."""
-    if isinstance(learner, CompiledPolicy):
-        arrays = learner.arrays
-        return _bytes_in(arrays._replace(scratch=None) if _has_scratch(arrays) else arrays)
-    return _bytes_in(tuple(learner.state_dict().values()))
+    """Bytes that one more policy takes: as it says (`nbytes`), else what it would save."""
+    told = getattr(learner, "nbytes", None)
+    return bytes_in(tuple(learner.state_dict().values())) if told is None else int(told)
+
+
+def bytes_held(policies: Iterable[Any]) -> int | None:
+    """Of all together, if each says what it takes; None if one does not."""
+    sizes = [getattr(policy, "nbytes", None) for policy in policies]
+    return None if None in sizes else sum(sizes)  # type: ignore[arg-type]
 
 
 def _has_scratch(arrays: Any) -> bool:
     return "scratch" in arrays._fields
 
 
-def _bytes_in(arrays: Any) -> int:
+def bytes_in(arrays: Any) -> int:
     """Of arrays in nested tuples; what is no array weighs nothing."""
     if isinstance(arrays, tuple):
-        return sum(_bytes_in(part) for part in arrays)
+        return sum(bytes_in(part) for part in arrays)
     return int(getattr(arrays, "nbytes", 0))

@@ -229,6 +229,7 @@ class DQNLearner(ReplayingPolicy):
         *("life", "episode", "updates", "loss_total", *UNSEEN),
     )
     added_fields = UNSEEN
+    learns_off_policy = True
 
     def __init__(
         self, settings: DQN, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int

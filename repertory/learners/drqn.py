@@ -213,6 +213,7 @@ class DRQNLearner(DQNLearner):
 
     kernels = LearnerKernels(begin_episode, act, observe)
     state_fields = (*DQNLearner.state_fields, "recent", "recent_count")
+    learns_off_policy = False  # it looks back
     settings: DRQN
     shape: RecurrentShape
 

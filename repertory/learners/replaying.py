@@ -15,7 +15,7 @@ from repertory.kernels.handle import pack
 from repertory.kernels.replay import MemoryPlan, new_cursor, new_replay
 from repertory.kernels.replay_check import check_memory
 from repertory.kernels.replay_slots import EPISODES, EXPERIENCES, FIFO, FINISHED_EPISODES, MATCHING, Replay
-from repertory.learners.compiled_policy import CompiledPolicy, restore
+from repertory.learners.compiled_policy import CompiledPolicy, bytes_in, restore
 
 
 class TaskMemory(NamedTuple):
@@ -81,6 +81,10 @@ class ReplayingPolicy(CompiledPolicy):
         """Empty the memory, of all tasks."""
         self._other_tasks = {}
         self._take_up(self._task, self._new_memory())
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + sum(bytes_in(tuple(memory)) for memory in self._other_tasks.values())
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         state = super().state_dict() | {"task": np.array(self._task)}

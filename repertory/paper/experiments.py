@@ -23,6 +23,7 @@ from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
 from repertory import catalogue
+from repertory.core.sequence import SEQUENCES
 from repertory.errors import UsageError, unknown
 from repertory.runs.spec import COMPONENTS, DEFAULTS
 
@@ -90,6 +91,8 @@ class Experiment:
     """Of a lifetime; the domain's usual length if a file does not say."""
     conditions: Mapping[str, Condition]
     final: str = "last 10 blocks"
+    sequence: str = "seed"
+    """Where task sequences come from, unless a sweep says otherwise: see `repertory.core.sequence`."""
     comparisons: tuple[Comparison, ...] = ()
     capacity: Mapping[str, PublishedCapacity] = field(default_factory=dict)
     """By learner."""
@@ -148,6 +151,8 @@ def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:
         raise UsageError(f"{name} has no conditions; valid: a table [conditions] with one entry or more")
     usual = catalogue.lengths(rest["domain"])
     rest = {"blocks": usual[0], "block_steps": usual[1], **rest}
+    if rest.get("sequence", "seed") not in SEQUENCES:
+        raise unknown(f"sequence in {name}", rest["sequence"], SEQUENCES)
     for key in ("runs", "blocks", "block_steps"):
         _check_count(name, key, rest[key])
     defaults = {"runs": rest["runs"], "task": rest.pop("task", None), **defaults}

@@ -27,7 +27,7 @@ class Record:
     the episodes that each policy played (policy_0, policy_1, ...), and the health of the one that played most
     (health_q_largest, ...; see `repertory.learners.health`), every 20,000 steps or more; the policy spread
     (health_spread), every 1.5 million. If the agent had policies evaluated, evaluation_steps is how many steps that
-    took, besides those of the block."""
+    took, besides those of the block. Where all policies say what they take in memory, bytes is that sum at its end."""
     settings: dict[str, Any]
     agent: Agent
     observation_space: gymnasium.Space[Any]

@@ -22,7 +22,7 @@ from repertory.agents.protocol import AgentSetup, MakeAgent
 from repertory.core.evaluator import Evaluator
 from repertory.core.lifetime import Lifetime
 from repertory.core.seeds import generator, policy_seed
-from repertory.core.sequence import SEQUENCES, authors_sequence, task_sequence
+from repertory.core.sequence import SEQUENCES, authors_sequence, rounds_sequence, task_sequence
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError, shown, unknown
 from repertory.learners.protocol import Learner, MakeLearner, new_learner
@@ -147,6 +147,8 @@ class RunSpec:
     def _draws(self, n_tasks: int) -> NDArray[np.int64]:
         if self.sequence == "authors":
             return authors_sequence(self.run, self.blocks, n_tasks)
+        if self.sequence == "rounds":
+            return rounds_sequence(self.seed, self.run, self.blocks, n_tasks)
         return task_sequence(self.seed, self.run, self.blocks, n_tasks)
 
     # --------------------------------------------------------------------------------------------- as a record

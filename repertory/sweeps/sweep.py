@@ -53,7 +53,7 @@ class Sweep:
     definition: dict[str, Any] | None = None
     """What the experiment is, if it is not the paper's: the content of its file."""
     sequence: str = "seed"
-    """Where task sequences come from: see `repertory.core.sequence`."""
+    """Where task sequences come from, if not from where the experiment says: see `repertory.core.sequence`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "profile", check_profile(self.profile))
@@ -100,7 +100,7 @@ class Sweep:
             "block_steps": self.block_steps,
             "run": run,
             "seed": self.seed,
-            "sequence": self.sequence,
+            "sequence": self.data.sequence if self.sequence == "seed" else self.sequence,
             "profile": f"{self.profile},{condition.profile}" if condition.profile else self.profile,
             "task": run % condition.runs if condition.task == TASK_OF_THE_RUN else condition.task,
         }

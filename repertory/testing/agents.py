@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from repertory import catalogue
-from repertory.agents.protocol import Episode, Frozen, MakeAgent, Situation, can_be_saved
+from repertory.agents.protocol import Choice, Episode, MakeAgent, Situation, can_be_saved
 from repertory.core.lifetime import Lifetime
 from repertory.domains.domain import Domain
 from repertory.errors import EpisodeFault, UsageError
@@ -60,7 +60,7 @@ class _Watched:
 
     def __init__(self, agent: Any) -> None:
         self.agent = agent
-        self.choices: list[int | Frozen] = []
+        self.choices: list[Choice] = []
         self.situations: list[Situation] = []
         self.opening_steps = int(getattr(agent, "opening_steps", 0))
 
@@ -72,7 +72,7 @@ class _Watched:
         next_task = getattr(self.agent, "next_task", None)
         return None if next_task is None else next_task(rng)
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> int | Frozen:
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Choice:
         self.situations.append(situation)
         self.choices.append(self.agent.choose(situation, rng))
         return self.choices[-1]

@@ -274,6 +274,10 @@ class _Recorder:
         self.trace: Trace = []
         self.act = learner.act
 
+    @property
+    def nbytes(self) -> int | None:
+        return getattr(self._learner, "nbytes", None)
+
     def begin_task(self, task: int) -> None:
         if hasattr(self._learner, "begin_task"):
             self._learner.begin_task(task)
