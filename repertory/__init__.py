@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 from repertory.domains.registration import register as _register_environments
 
 if TYPE_CHECKING:
+    from repertory.agents.bpr import BPR
     from repertory.agents.em import EMClustering
     from repertory.agents.library import PolicyLibrary
     from repertory.agents.mbtl import MBTL
     from repertory.agents.plpr import PLPR
+    from repertory.agents.sane import SANE
     from repertory.agents.splitting import Splitting
     from repertory.analysis.evaluation import Evaluation, evaluate
     from repertory.analysis.recommend import recommend_policies
@@ -46,10 +48,12 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOME = {
+    "agents.bpr": ("BPR",),
     "agents.em": ("EMClustering",),
     "agents.library": ("PolicyLibrary",),
     "agents.mbtl": ("MBTL",),
     "agents.plpr": ("PLPR",),
+    "agents.sane": ("SANE",),
     "agents.splitting": ("Splitting",),
     "analysis.evaluation": ("Evaluation", "evaluate"),
     "analysis.recommend": ("recommend_policies",),
@@ -81,6 +85,7 @@ _NAMED_THERE = {"open": "open_record"}
 """What has another name at home."""
 
 __all__ = [
+    "BPR",
     "DQN",
     "DRQN",
     "EXP3",
@@ -88,6 +93,7 @@ __all__ = [
     "PLPR",
     "PPO",
     "PRPO",
+    "SANE",
     "Domain",
     "EMClustering",
     "EpsilonGreedy",

@@ -21,10 +21,12 @@ from typing import Any
 
 import gymnasium
 
+from repertory.agents.bpr import BPR
 from repertory.agents.em import EMClustering
 from repertory.agents.library import PolicyLibrary
 from repertory.agents.mbtl import MBTL
 from repertory.agents.plpr import PLPR
+from repertory.agents.sane import SANE
 from repertory.agents.splitting import Splitting
 from repertory.domains.cartpole import (
     CartpoleRules,
@@ -85,7 +87,15 @@ BUILT_IN: dict[str, dict[str, Any]] = {
         "fixed-partition": FixedPartition,
         "one-to-one": OneToOne,
     },
-    "agents": {"library": PolicyLibrary, "splitting": Splitting, "em": EMClustering, "mbtl": MBTL, "plpr": PLPR},
+    "agents": {
+        "library": PolicyLibrary,
+        "splitting": Splitting,
+        "em": EMClustering,
+        "mbtl": MBTL,
+        "plpr": PLPR,
+        "bpr": BPR,
+        "sane": SANE,
+    },
 }
 
 

@@ -93,6 +93,10 @@ class SavableAgent(Agent, Protocol):
     opening_steps: int
     """How many first transitions of each episode it gets; an agent without this attribute gets none."""
 
+    other_bytes: int
+    """What it holds in memory besides `policies`, such as copies of them; an agent without this attribute holds
+    nothing to speak of."""
+
     def news(self) -> list[Event]:
         """What has happened to its policies since this was last asked, for the record; an agent without this method
         tells nothing. Asked at the end of every block."""
@@ -131,6 +135,8 @@ class AgentSetup(NamedTuple):
     evaluate: Callable[[Learner, int, int], float] | None = None
     """evaluate(policy, task, episodes): the mean return of a policy that learns nothing; the steps are counted, in the
     column `evaluation_steps` of the record. None where tasks are hidden."""
+    returns: Callable[[Learner, int, int], list[float]] | None = None
+    """The same, but the return of each episode."""
 
 
 MakeAgent = Callable[[AgentSetup], Agent]

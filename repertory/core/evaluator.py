@@ -27,13 +27,17 @@ class Evaluator:
 
     def __call__(self, policy: Any, task: int, episodes: int) -> float:
         """The mean return of a policy that takes the actions it rates highest, and learns nothing."""
+        return float(sum(self.returns(policy, task, episodes))) / episodes
+
+    def returns(self, policy: Any, task: int, episodes: int) -> list[float]:
+        """That of each episode."""
         if self._player is None:  # most agents never ask
             self._player = EpisodePlayer(self._domain)
         at_rest = AtRest(policy, None, self._window)
         seeds = generator(self._seed, "evaluate", self._run).integers(EPISODE_SEEDS, size=episodes)
         outcomes = [play_at_rest(self._player, task, at_rest, int(seed)) for seed in seeds]
         self._steps += sum(outcome.steps for outcome in outcomes)
-        return sum(outcome.total_reward for outcome in outcomes) / episodes
+        return [outcome.total_reward for outcome in outcomes]
 
     def steps_since(self) -> int:
         """Played since this was last asked."""

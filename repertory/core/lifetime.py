@@ -118,6 +118,8 @@ class Lifetime:
             tally.evaluation_steps += self._evaluator.steps_since()
             tally.events = news_of(self.agent)
             tally.bytes = bytes_held(self.policies)
+            if tally.bytes is not None:
+                tally.bytes += int(getattr(self.agent, "other_bytes", 0))
             self.rows.append(tally.row())
             self._steps_before += tally.steps
             self._tally = None

@@ -121,6 +121,7 @@ class RunSpec:
             tasks=() if self.hidden_tasks else tuple(self._tasks.tolist()),
             contexts=None if self.hidden_tasks else self.domain.contexts,
             evaluate=None if self.hidden_tasks else evaluator,
+            returns=None if self.hidden_tasks else evaluator.returns,
         )
         return Lifetime(
             domain=self.domain,

@@ -23,7 +23,7 @@ SECTIONS = (
         "progress",
         "problems",
         "settings",
-    ),
+    ), "growth"
 )
 """In the order of the page."""
 SLOW = ("libraries", "memory", "claims", "pictures")

@@ -15,11 +15,12 @@ from repertory.sweeps.results import Results, Run
 
 MOVES = "moves"
 BIRTHS = ("copy", "new")
+OF_SPLITTING = (MOVES, *BIRTHS, "stays", "ends")
 
 
 def section(results: Results) -> Section | None:
-    """A tree for the first run of each condition that tells of its policies."""
-    telling = [[run for run in runs if events_of(run.blocks)] for runs in results.by_condition.values()]
+    """A tree for the first run of each condition whose library splits."""
+    telling = [[run for run in runs if _splits(run)] for runs in results.by_condition.values()]
     shown = [runs[0] for runs in telling if runs]
     if not shown:
         return None
@@ -35,6 +36,10 @@ def section(results: Results) -> Section | None:
     return Section(
         "family", "Which policy came from which", intro, tables=[Table("family", columns, rows)], charts=charts
     )
+
+
+def _splits(run: Run) -> bool:
+    return any(event["event"] in OF_SPLITTING for _block, event in events_of(run.blocks))
 
 
 def _is_move(event: Event) -> bool:
