@@ -127,7 +127,7 @@ def test_a_policy_is_copied_when_none_earns_what_it_did_and_found_again_when_it_
     assert [event["event"] for event in agent.news()] == ["kept", "activated", "activated"]
 
 
-def test_a_policy_that_is_left_becomes_what_it_was_at_its_best() -> None:
+def test_a_policy_that_is_left_becomes_what_it_was_before_it_drifted() -> None:
     agent = agent_of(repertory.SANE(episodes=2), 3)
     agent.policies[0].policy["values"][:] = 1.0
     earn(agent, 10, 10)
@@ -155,9 +155,9 @@ def test_a_library_that_is_not_told_the_task_keeps_what_one_policy_forgets() -> 
     options: dict[str, Any] = {"hidden_tasks": True, "blocks": 30, "block_steps": 500}
     one, sane = (
         repertory.live(TWO_GROUPS, TABLE, policies, agent=agent, **options).blocks
-        for policies, agent in ((1, "library"), (4, repertory.SANE(episodes=6)))
+        for policies, agent in ((1, "library"), (4, repertory.SANE()))
     )
-    assert sane["mean_return"].iloc[10:].mean() > one["mean_return"].iloc[10:].mean() + 0.25
+    assert sane["mean_return"].iloc[10:].mean() > one["mean_return"].iloc[10:].mean() + 0.1
 
 
 def test_sane_conforms_with_hidden_tasks_and_without() -> None:

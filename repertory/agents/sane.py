@@ -4,9 +4,9 @@ S. Powers, E. Xing and A. Gupta, *Self-activating neural ensembles for continual
 There, the node plays whose critic values the first observation highest; a node is created when a critic drifts below
 what it was by more than its uncertainty; and the two most alike are merged when there are too many. Here a node is any
 policy, and what it is worth is told by returns: where tasks look alike at the start, no critic can tell them apart.
-When the active policy earns too little, the others play a few episodes each. The first that still earns what it did
-becomes active; if none does, a copy of the active one goes on. The one that was active becomes again what it was at its
-best, its anchor.
+When the active policy earns too little, the others play a few episodes each. The best that still earns what it did
+becomes active; if none does, a copy of the active one goes on. The one that was active becomes again what it was when
+it last earned what it should, its anchor.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from repertory.settings import Settings, setting
 SEEN = 64
 """First observations by which policies are compared."""
 
-LEAST_SPREAD = 0.05
+SLOW = 0.2
+"""How far what a policy earns moves towards the mean of its last episodes."""
+LEAST_SPREAD = 0.1
 """Of a policy's returns, as a share of what it earns: one that always earned the same may once earn less."""
 
 
@@ -49,11 +51,13 @@ class Memory(NamedTuple):
     """What decides who plays next, besides the policies; of each place, one more than may be kept."""
 
     levels: NDArray[np.float64]
-    """What each policy earns, at its best so far: the mean of some episodes."""
+    """What each policy earns: a slow average."""
     spreads: NDArray[np.float64]
-    """Their standard deviation."""
+    """The standard deviation of its returns, likewise."""
     played: NDArray[np.int64]
     """Episodes."""
+    trials: NDArray[np.float64]
+    """What the others have earned in place of the active one, if it is what they should; else minus infinity."""
     recent: NDArray[np.float64]
     """Returns of the last episodes of whoever plays."""
     seen: NDArray[np.float32]
@@ -88,6 +92,7 @@ class SANEAgent(GrowingAgent):
             levels=np.full(self._most + 1, -np.inf),
             spreads=np.zeros(self._most + 1),
             played=np.zeros(self._most + 1, np.int64),
+            trials=np.full(self._most + 1, -np.inf),
             recent=np.zeros(settings.episodes),
             seen=np.zeros((SEEN, features), np.float32),
             numbers=np.array([0, NOBODY, 0, 0, 1]),
@@ -99,7 +104,7 @@ class SANEAgent(GrowingAgent):
 
     @property
     def other_bytes(self) -> int:
-        """Of the anchor: the active policy at its best. The others are their own."""
+        """Of the anchor: the active policy when it last earned what it should. The others are their own."""
         return memory_of(self._anchor)
 
     def choose(self, situation: Situation, rng: np.random.Generator) -> Choice:
@@ -121,26 +126,36 @@ class SANEAgent(GrowingAgent):
     def _judge(self, policy: int, level: float, spread: float) -> None:
         memory, numbers = self._memory, self._memory.numbers
         spread_before = max(memory.spreads[policy], LEAST_SPREAD * abs(memory.levels[policy]))
-        if not level < memory.levels[policy] - self.settings.drift * spread_before:
-            if numbers[TRIAL] == policy:
-                self._activate(policy)
-            elif level > memory.levels[policy]:
-                memory.levels[policy], memory.spreads[policy] = level, spread
-                self._anchor.load_state_dict(self.policies[policy].state_dict())
-            return
-        later = policy + 1 if numbers[TRIAL] == policy else 0
+        has_drifted = level < memory.levels[policy] - self.settings.drift * spread_before
+        if policy == self.active:
+            if not has_drifted:
+                self._note_level(policy, level, spread)
+                return
+            memory.trials[:] = -np.inf
+        elif not has_drifted:
+            memory.trials[policy] = level
+        later = 0 if policy == self.active else policy + 1
         others = [place for place in range(later, len(self.policies)) if place != self.active]
-        if others:
-            numbers[TRIAL] = others[0]
-        else:
-            self._copy_active()
+        numbers[TRIAL] = others[0] if others else NOBODY
+        if not others:
+            best = int(memory.trials.argmax())
+            self._activate(best) if np.isfinite(memory.trials[best]) else self._copy_active()
+
+    def _note_level(self, policy: int, level: float, spread: float) -> None:
+        """Slowly: the best of many means would be luck, and everything after it a drift."""
+        memory = self._memory
+        if level >= memory.levels[policy]:
+            self._anchor.load_state_dict(self.policies[policy].state_dict())
+        is_first = np.isneginf(memory.levels[policy])
+        for values, value in ((memory.levels, level), (memory.spreads, spread)):
+            values[policy] = value if is_first else values[policy] + SLOW * (value - values[policy])
 
     def _activate(self, policy: int) -> None:
         self._news.tell("activated", policy=policy, after=self.active)
         self._leave_to(policy)
 
     def _leave_to(self, policy: int) -> None:
-        """The active one goes back to its best, and another is active."""
+        """The active one goes back to its anchor, and another is active."""
         self.policies[self.active].load_state_dict(self._anchor.state_dict())
         self._anchor.load_state_dict(self.policies[policy].state_dict())
         self._memory.numbers[ACTIVE], self._memory.numbers[TRIAL] = policy, NOBODY
