@@ -16,7 +16,9 @@ from repertory.core.lifetime import Monitor
 from repertory.core.reuse import Reuse
 from repertory.core.tally import events_of
 from repertory.errors import EpisodeFault, UsageError
+from repertory.report.sections import family, growth
 from repertory.runs.spec import run_spec
+from repertory.sweeps.results import read_results
 from repertory.testing import check_agent
 
 GREEDY = repertory.QTable(exploration_rate=0.0)
@@ -251,6 +253,21 @@ def test_bytes_are_what_the_policies_take_now() -> None:
     assert held.iloc[-1] == len(record.policies)
     assert (held.diff().dropna() >= 0).all()
     assert held.iloc[-1] >= kept.iloc[-1] > 1
+
+
+def test_the_page_shows_how_memory_grows_where_it_does(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"blocks": 8, "block_steps": 2000, "sequence": "rounds"}
+    repertory.live(OFFICE, GREEDY, 2, out=tmp_path / "fixed", **options)
+    assert growth.section(read_results(tmp_path)) is None
+    record = repertory.live(
+        OFFICE, GREEDY, 8, agent=repertory.PLPR(episodes=20, delta=1.0), out=tmp_path / "g", **options
+    )
+    section = growth.section(read_results(tmp_path))
+    row = next(row for row in section.tables[0].rows if row["kept"])
+    assert row["kept"] == str(record.agent.kept)
+    assert row["last block"] == record.blocks["bytes"].iloc[-1] > row["first block"]
+    assert len(section.charts[0].panels[0].marks) == 2
+    assert family.section(read_results(tmp_path)) is None  # nothing splits here
 
 
 def test_a_memory_for_each_task_is_counted() -> None:
