@@ -211,7 +211,7 @@ def test_with_a_good_past_policy_learning_rises_earlier_than_from_scratch() -> N
     for run in range(3):
         curve = Curve(1)
         spec = run_spec(
-            OFFICE, GREEDY, 2, "epsilon-greedy", agent=repertory.PLPR(), blocks=2, block_steps=150_000, run=run
+            OFFICE, GREEDY, 2, "epsilon-greedy", agent=repertory.PLPR(), blocks=2, block_steps=200_000, run=run
         )
         lifetime = spec.lifetime()
         lifetime.sequence = np.array([first, second])
@@ -231,7 +231,7 @@ def test_with_a_good_past_policy_learning_rises_earlier_than_from_scratch() -> N
 @pytest.mark.slow
 def test_fifty_tasks_end_with_twelve_to_sixteen_policies(tmp_path: Path) -> None:
     record = repertory.live(
-        OFFICE, GREEDY, 50, agent="plpr", blocks=50, block_steps=150_000, sequence="rounds", out=tmp_path / "run"
+        OFFICE, GREEDY, 50, agent="plpr", blocks=50, block_steps=200_000, sequence="rounds", out=tmp_path / "run"
     )
     assert 12 <= record.agent.kept <= 16
     events = [event["event"] for _block, event in events_of(record.blocks)]

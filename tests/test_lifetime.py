@@ -62,6 +62,7 @@ def test_columns_and_bookkeeping() -> None:
         "total_reward",
         "mean_return",
         "last_return",
+        "bytes",
         *policies,
     ]
     assert (blocks[policies].sum(axis=1) == blocks["episodes"]).all()

@@ -80,7 +80,7 @@ class SANEAgent(GrowingAgent):
         super().__init__(setup.new_policy)
         self.settings, self._most = settings, setup.policies
         self.policies = [setup.new_policy(0)]
-        self._anchor = setup.new_policy(0)
+        self._anchor: Any = setup.new_policy(0)
         self._looks_back = getattr(getattr(self.policies[0], "settings", None), "window", 1) > 1
         if not has_state(self.policies[0]) or not hasattr(self.policies[0], "action_probabilities"):
             raise UsageError(

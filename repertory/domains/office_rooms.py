@@ -113,9 +113,8 @@ def cell_at(x: float, y: float) -> int:
 
 @kernel
 def reset(params: OfficeParams, state: NDArray[np.float64], stream: Stream) -> None:
-    """Anywhere but at the goal."""
-    place = below(stream, FREE_CELLS.size - 1)
-    cell = FREE_CELLS[place + (place >= params.goal)]
+    """Anywhere but at the goal: so many free cells behind it."""
+    cell = FREE_CELLS[(params.goal + 1 + below(stream, FREE_CELLS.size - 1)) % FREE_CELLS.size]
     state[X] = cell % COLUMNS + uniform(stream)
     state[Y] = cell // COLUMNS + uniform(stream)
     state[CLOCK] = 0.0

@@ -31,7 +31,7 @@ def section(results: Results) -> Section | None:
         name_column("condition"),
         column("runs"),
         column("policies kept", "kept"),
-        *(Column(f"{when} (MB)", lambda row, when=when: f"{row[when] / MEGABYTE:.4g}") for when in WHEN),
+        *(_megabytes(when) for when in WHEN),
     ]
     intro = "What all policies take together at the end of each block: weights or tables, optimizers, replay memories."
     return Section(
@@ -44,6 +44,10 @@ def section(results: Results) -> Section | None:
 
 
 WHEN = {"first block": lambda held: held[0], "most": lambda held: held.max(), "last block": lambda held: held[-1]}
+
+
+def _megabytes(when: str) -> Column:
+    return Column(f"{when} (MB)", lambda row: f"{row[when] / MEGABYTE:.4g}")
 
 
 def _row(name: str, runs: list[Run]) -> dict[str, Any]:
