@@ -12,18 +12,8 @@ from repertory.sweeps.results import Results
 
 SECTIONS = (
     *("scores", "development", "final", "assignment", "family", "tasks", "learning", "health", "capacity"),
-    *(
-        "significance",
-        "frontier",
-        "libraries",
-        "time",
-        "memory",
-        "claims",
-        "pictures",
-        "progress",
-        "problems",
-        "settings",
-    ), "growth"
+    *("significance", "frontier", "libraries", "growth", "time", "memory", "claims", "pictures"),
+    *("progress", "problems", "settings"),
 )
 """In the order of the page."""
 SLOW = ("libraries", "memory", "claims", "pictures")
