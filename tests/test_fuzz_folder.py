@@ -159,7 +159,7 @@ def fuzz_going_on(folder: Path, rounds: int, seed: int) -> None:
         outcome(lambda: live_spec(spec, folder))
         outcome(lambda: open_run(folder))
         lived = pd.read_parquet(folder / "blocks.parquet")
-        pd.testing.assert_frame_equal(lived.head(len(rows)), rows, check_exact=True)
+        pd.testing.assert_frame_equal(lived.head(len(rows))[list(rows)], rows, check_exact=True)  # columns may be added
         if (folder / "done").exists():  # the change did not matter; begin again from where it was
             return
 

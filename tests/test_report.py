@@ -298,7 +298,7 @@ def test_figures_are_drawn_on_request_and_not_again(tmp_path: Path, monkeypatch:
     assert drawn == ["tasks"]
     repertory.live("cartpole27", "random", 3, blocks=4, block_steps=60, out=tmp_path / "mine" / "3P")
     write_report(read_results(tmp_path / "mine"), tmp_path / "out", with_figures=True)
-    assert set(drawn) == {"tasks", "development-random", "final-against-lifetime", "assignment-3P"}
+    assert set(drawn) == {"tasks", "development-random", "final-against-lifetime", "assignment-3P", "frontier"}
 
 
 def test_the_dashboard_serves_this_machine_only_and_changes_nothing(sweep: Path) -> None:

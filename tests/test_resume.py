@@ -66,7 +66,8 @@ def live(out: Path, learner: str = "dqn", selector: str = "epsilon-greedy", **ch
     name, settings = LEARNERS[learner]
     domain = repertory.domain(name, **({"max_steps": 60} if name == "pocman18" else {}))
     policies = 27 if selector == "one-to-one" else 3
-    options = {"policies": policies, "blocks": 5, "block_steps": 250, "out": out, **changes}
+    block_steps = 700 if name == "office-rooms" else 250  # enough episodes to crash in
+    options = {"policies": policies, "blocks": 5, "block_steps": block_steps, "out": out, **changes}
     return repertory.live(domain, settings, selector=SELECTORS[selector], **options)
 
 
