@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from repertory.core.tally import BYTES
 from repertory.report.sections import frontier
 from repertory.runs.folder import RunFolder
 from repertory.runs.summary import RunSummary, write_summary
@@ -43,7 +44,7 @@ def test_a_point_for_each_condition(weighed: Path) -> None:
 
 def test_the_memory_of_a_library_that_grows_is_its_most(weighed: Path) -> None:
     run = next(run for run in read_results(weighed).runs)
-    run.blocks[frontier.BYTES] = range(len(run.blocks))
+    run.blocks[BYTES] = range(len(run.blocks))
     assert frontier.memory_of_run(run) == len(run.blocks) - 1
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from repertory.analysis.controls import learning_metrics
 from repertory.analysis.resampling import estimate
+from repertory.core.tally import BYTES
 from repertory.errors import UsageError
 from repertory.report.chart import COLOURS, POINTS, Axis, Chart, Mark, Panel, Series
 from repertory.report.domains import Part, by_domain
@@ -20,8 +21,6 @@ from repertory.sweeps.results import Results, Run
 
 FEWEST = 3
 """Conditions that a comparison needs."""
-BYTES = "bytes"
-"""The column of what an agent's policies take, in the records of those that grow."""
 
 
 def section(results: Results) -> Section | None:
