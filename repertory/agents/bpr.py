@@ -13,7 +13,7 @@ some episodes, a new policy is learned, and its task becomes a known one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ UNEXPLAINED = 3.0
 @dataclass(frozen=True, kw_only=True)
 class BPR(Settings):
     """Bayesian policy reuse over policies that were each trained on a task; with `learns_new`, BPR+."""
+
+    plans_by_blocks: ClassVar[bool] = True
+    """What it does depends on how long the life is: one that is over cannot go on."""
 
     training_share: float = setting(
         0.5,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from repertory.agents.protocol import AgentSetup, Episode, Situation, has_state
 from repertory.errors import UsageError
-from repertory.learners.protocol import State
+from repertory.learners.protocol import State, can_rest
 from repertory.selectors.protocol import Arrays
 from repertory.settings import Settings
 
@@ -59,6 +59,8 @@ class OwnArrays(Arrays):
 class LibraryAgent(SavedInParts):
     """Policies and a selector. It can be saved if all of them can."""
 
+    credits_any_task = True
+
     def __init__(self, policies: Sequence[Any], selector: Any) -> None:
         self.policies = list(policies)
         self.selector = selector
@@ -74,6 +76,13 @@ class LibraryAgent(SavedInParts):
     def parts(self) -> dict[str, Any]:
         return {"selector": self.selector, **super().parts()}
 
+    def load_grown(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Load the state of one for fewer tasks, the first of these: policies are the same for any number."""
+        groups = shares(state)
+        self.selector.load_grown(groups.get("selector", {}))
+        for part, policy in policy_parts(self.policies).items():
+            policy.load_state_dict(groups.get(part, {}))
+
 
 def policy_parts(policies: Sequence[Any]) -> dict[str, Any]:
     """Policies by their names in a saved state."""
@@ -85,12 +94,18 @@ def join(parts: Mapping[str, Any]) -> State:
     return {f"{part}/{name}": array for part, owner in parts.items() for name, array in owner.state_dict().items()}
 
 
-def share_out(state: Mapping[str, NDArray[Any]], parts: Mapping[str, Any]) -> None:
-    """Load into each part its share of what `join` made."""
-    groups: dict[str, dict[str, NDArray[Any]]] = {}
+def shares(state: Mapping[str, NDArray[Any]]) -> dict[str, State]:
+    """What `join` made, by part."""
+    groups: dict[str, State] = {}
     for full_name, array in state.items():
         group, _slash, name = full_name.partition("/")
         groups.setdefault(group, {})[name] = array
+    return groups
+
+
+def share_out(state: Mapping[str, NDArray[Any]], parts: Mapping[str, Any]) -> None:
+    """Load into each part its share of what `join` made."""
+    groups = shares(state)
     for part, owner in parts.items():
         owner.load_state_dict(groups.get(part, {}))
 
@@ -106,9 +121,9 @@ def policies_to_compare(setup: AgentSetup, agent: str) -> tuple[list[Any], int]:
     """New policies and the number of tasks, for an agent that evaluates policies on tasks that it knows."""
     n_tasks = number_of_tasks(setup, agent)
     policies = [setup.new_policy(number) for number in range(setup.policies)]
-    if not hasattr(policies[0], "action_probabilities"):
+    if not can_rest(policies[0]):
         raise UsageError(
             f"{agent} evaluates its policies, and a {type(policies[0]).__name__} has no action_probabilities to choose "
-            "actions by; valid: a learner that has"
+            "actions by, and no actions_at_rest; valid: a learner that has"
         )
     return policies, n_tasks

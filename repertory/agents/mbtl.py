@@ -7,7 +7,7 @@ of the blocks, and never again. In the blocks that are left, nature chooses the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ NO_TASK = -1
 @dataclass(frozen=True, kw_only=True)
 class MBTL(Settings):
     """Model-based transfer learning (NeurIPS 2024): policies trained on a task each, and the best of them for any."""
+
+    plans_by_blocks: ClassVar[bool] = True
+    """What it does depends on how long the life is: one that is over cannot go on."""
 
     choice: str = setting(
         "gp",

@@ -96,6 +96,9 @@ class SavableAgent(Agent, Protocol):
     other_bytes: int
     """What it holds in memory besides `policies`, such as copies of them; an agent without this attribute holds
     nothing to speak of."""
+    credits_any_task: bool
+    """Whether `ended` may name another task than `choose` did: where tasks are inferred, an episode may turn out to be
+    of another one. An agent without this attribute is then not told of the episode."""
 
     def news(self) -> list[Event]:
         """What has happened to its policies since this was last asked, for the record; an agent without this method
@@ -110,6 +113,10 @@ class SavableAgent(Agent, Protocol):
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Load what `state_dict` returned, with as many policies as there were."""
+
+    def load_grown(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Load what `state_dict` of an agent for fewer tasks returned, the first of these. To the run of an agent
+        without this method no tasks can be added."""
 
 
 class AgentSetup(NamedTuple):

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
@@ -86,6 +87,13 @@ class SANEAgent(GrowingAgent):
             raise UsageError(
                 f"SANE copies its policies and compares what they do, and a {type(self.policies[0]).__name__} does not "
                 "say; valid: a learner with state_dict, load_state_dict and action_probabilities"
+            )
+        has_vectors = setup.observation_space.shape is not None or hasattr(self.policies[0], "inputs")
+        if not isinstance(setup.action_space, gymnasium.spaces.Discrete) or not has_vectors:
+            raise UsageError(
+                "SANE compares probabilities of actions on observations that it has kept as vectors; this domain has "
+                f"{setup.action_space} and {setup.observation_space}; valid: Discrete actions, and a compiled learner "
+                "where observations are a Dict or a Tuple"
             )
         features = getattr(self.policies[0], "inputs", int(np.prod(setup.observation_space.shape or (1,))))
         self._memory = Memory(

@@ -1,0 +1,192 @@
+"""Light models of contexts for observations that are vectors: Bayesian linear regression, in closed form.
+
+A context predicts the change of each observed quantity, and the reward, linearly from monomials of the observation,
+with separate weights for each action, and again for steps that end an episode, whose rewards are often of another kind.
+For one set of weights, with features phi_t and one predicted quantity y_t,
+
+    A = s^2 I + sum phi_t phi_t',   w = A^-1 sum phi_t y_t,
+    y | phi ~ w'phi + Student-t of squared scale noise * (1 + phi'A^-1 phi)
+
+where s is the smallest noise that is believed, and noise the mean square of the context's errors so far. A set of
+weights that has seen little, or a quantity that is less sure than if nothing were known, has no opinion: it is
+predicted as in a context of which nothing is known, where y | phi ~ Student-t of squared scale s^2 + phi'phi.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from repertory.agents.context_kernels import NOISE_FLOOR, Tables, described, learn, predict, predicts_all, solve
+from repertory.agents.protocol import Opening
+from repertory.errors import UsageError
+from repertory.kernels.handle import pack
+from repertory.selectors.protocol import Arrays, State
+
+MOST_FEATURES = 64
+"""Of an action: the highest degree is taken, up to 3, that needs no more."""
+ESTABLISHED = 1000
+"""Transitions of one set of weights after which a context learns from some episodes only."""
+
+
+class Seen(NamedTuple):
+    """The opening of an episode as the models see it, a row for each transition."""
+
+    features: NDArray[np.float64]
+    sets: NDArray[np.int64]
+    """Of weights: two for each action, the second for steps on which the episode ended."""
+    targets: NDArray[np.float64]
+    """Changes of the observation, then the reward, each in units of its usual size."""
+    log_new: NDArray[np.float64]
+    """Log density of the targets in a context of which nothing is known."""
+
+
+class Regressions(Arrays):
+    """The models of up to `contexts` contexts."""
+
+    look_steps = 50_000
+    """From one look at all contexts to the next, while the current one fits, so that it costs little."""
+
+    def __init__(self, contexts: int, observation_space: Any, action_space: gymnasium.Space[Any]) -> None:
+        if not isinstance(observation_space, gymnasium.spaces.Box):
+            raise UsageError(
+                f"tasks are inferred from observations that are numbers or one choice, and these are of "
+                f"{observation_space}; valid: Box or Discrete"
+            )
+        size = math.prod(observation_space.shape)
+        self._is_choice, self.first_action, actions, more = _action_encoding(action_space)
+        inputs = size + more
+        # A fixed random projection of what is too large to be regressed on, images for instance.
+        self._projection = None
+        if inputs >= MOST_FEATURES:
+            inputs = MOST_FEATURES // 2
+            drawn = np.random.default_rng(0).standard_normal((size, inputs - more))
+            self._projection = drawn / math.sqrt(size)
+        outputs = inputs - more + 1
+        self._places = monomials(inputs, MOST_FEATURES)
+        features = self._places.shape[1]
+        self._scales = np.zeros(inputs + outputs)
+        """Of inputs and outputs; zeros before the first opening."""
+        shape = (contexts, 2 * actions)
+        self.tables = Tables(
+            gram=np.tile(NOISE_FLOOR**2 * np.eye(features), (*shape, 1, 1)),
+            moment=np.zeros((*shape, features, outputs)),
+            inverse=np.tile(NOISE_FLOOR**-2 * np.eye(features), (*shape, 1, 1)),
+            weights=np.zeros((*shape, features, outputs)),
+            errors=np.full((contexts, outputs), NOISE_FLOOR**2),
+            transitions=np.ones(contexts),
+            learned=np.zeros(shape, np.int64),
+            solved=np.zeros(shape, np.int64),
+        )
+        self._handle = pack(self.tables)
+        self.outputs = outputs
+
+    def encode(self, opening: Opening) -> Seen:
+        """What the models see of an opening. The first one of a life decides in which units."""
+        rows = len(opening.actions)
+        before = np.asarray(opening.observations, float).reshape(rows, -1)
+        after = np.asarray(opening.next_observations, float).reshape(rows, -1)
+        if self._projection is not None:
+            before, after = before @ self._projection, after @ self._projection
+        actions = np.zeros(rows, np.int64)
+        if self._is_choice:
+            np.subtract(opening.actions, self.first_action, out=actions)
+        else:
+            before = np.concatenate([before, np.asarray(opening.actions, float).reshape(rows, -1)], axis=1)
+        if not self._scales.any():
+            changes = usual_size(after - before[:, : after.shape[1]])
+            self._scales[:] = np.concatenate([2 * usual_size(before), changes, usual_size(opening.rewards[:, None])])
+        rewards, ended = opening.rewards, opening.terminated
+        return Seen(*described(before, after, actions, rewards, ended, self._scales, self._places))
+
+    def is_plain(self, context: int, opening: Opening) -> bool:
+        """Whether a context that predicts well has predicted every quantity of every step: then the rest need not be
+        computed, and most episodes cost next to nothing."""
+        if not self._is_choice or self._projection is not None or opening.observations.ndim != 2:
+            return False
+        return bool(
+            predicts_all(
+                self._handle,
+                context,
+                opening.observations,
+                opening.next_observations,
+                opening.actions,
+                opening.rewards,
+                opening.terminated,
+                self._scales,
+                self._places,
+                self.first_action,
+            )
+        )
+
+    @staticmethod
+    def fits(observation_space: Any, action_space: Any) -> bool:
+        """Whether observations are numbers, few enough to be regressed on as they are, and actions choices."""
+        box, discrete = gymnasium.spaces.Box, gymnasium.spaces.Discrete
+        if not isinstance(observation_space, box) or not isinstance(action_space, discrete):
+            return False
+        return len(observation_space.shape) == 1 and observation_space.shape[0] < MOST_FEATURES
+
+    def means(
+        self, context: int, observations: NDArray[Any], actions: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The next observations and rewards that a context expects; see `fits`."""
+        before, rows = observations.astype(float), len(actions)
+        choices = actions - self.first_action
+        still = np.zeros(rows, np.bool_)
+        seen = Seen(*described(before, before, choices, np.zeros(rows), still, self._scales, self._places))
+        weights = self.tables.weights[context, seen.sets]
+        changes = np.einsum("rf,rfk->rk", seen.features, weights) * self._scales[before.shape[1] :]
+        return before + changes[:, :-1], changes[:, -1]
+
+    def score(self, context: int, seen: Seen) -> NDArray[np.float64]:
+        """(transition, quantity): log probability density under a context."""
+        log_p: NDArray[np.float64] = predict(self._handle, context, *seen)[0]
+        return log_p
+
+    def learn(self, context: int, seen: Seen) -> None:
+        learn(self._handle, context, *seen)
+
+    def is_established(self, context: int) -> bool:
+        """Whether it has learned so much that not every episode need teach it more."""
+        return bool(self.tables.learned[context].max() >= ESTABLISHED)
+
+    def merge(self, kept: int, gone: int) -> None:
+        """Let one context have what both have seen."""
+        tables, prior = self.tables, NOISE_FLOOR**2 * np.eye(self.tables.gram.shape[-1])
+        tables.gram[kept] += tables.gram[gone] - prior
+        for table in (tables.moment, tables.errors, tables.transitions, tables.learned):
+            table[kept] += table[gone]
+        for chosen in range(tables.learned.shape[1]):
+            solve(self._handle, kept, chosen)
+
+    def arrays(self) -> State:
+        return {"scales": self._scales, **self.tables._asdict()}
+
+
+def _action_encoding(space: gymnasium.Space[Any]) -> tuple[bool, int, int, int]:
+    """Whether actions are choices, the first of them, how many sets of weights, how many more inputs."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return True, int(space.start), int(space.n), 0
+    if isinstance(space, gymnasium.spaces.Box):
+        return False, 0, 1, math.prod(space.shape)
+    raise UsageError(f"tasks are inferred from actions that are numbers or one choice, not from {space}")
+
+
+def monomials(inputs: int, most: int) -> NDArray[np.int64]:
+    """(factor, monomial): which three of (x_0, ..., x_n-1, 1) to multiply, for all of the highest degree up to 3 that
+    has no more than `most`; of degree 1 in any case."""
+    degree = max(d for d in (1, 2, 3) if d == 1 or math.comb(inputs + d, d) <= most)
+    chosen = itertools.combinations_with_replacement(range(inputs + 1), degree)
+    return np.array([(*places, *[inputs] * (3 - degree)) for places in chosen]).T
+
+
+def usual_size(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Root mean square of each column; 1 of a column of zeros."""
+    size: NDArray[np.float64] = np.sqrt((values**2).mean(axis=0))
+    return np.where(size > 0, size, 1.0)
