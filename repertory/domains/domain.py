@@ -7,7 +7,7 @@ played inside a compiled episode; its Gymnasium environments then call the same 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,6 +20,10 @@ from repertory.kernels.streams import Stream, new_stream
 
 SCORES = ("mean return", "reward per step")
 """How a block is scored: by the mean return of its episodes (the paper's Cartpole), or by reward per step (POcman)."""
+
+
+SPLIT = ("train", "held_out", "held_out_names")
+"""What the settings of a domain say of its `split`."""
 
 
 class TaskKernels(NamedTuple):
@@ -78,6 +82,8 @@ class Domain:
     end_feature: EndFeature | None = None
     contexts: NDArray[np.float64] | None = field(default=None, compare=False)
     """(task, feature): numbers that describe the tasks, such as masses and lengths, for agents that go by them."""
+    held_out: Domain | None = field(default=None, compare=False)
+    """Tasks that are never trained on, and evaluated during the life; see `split`."""
     is_described: bool = True
     """Whether name, task names and settings tell it from all other domains. If false, runs cannot be resumed."""
 
@@ -101,6 +107,44 @@ class Domain:
         if not 0 <= task < self.n_tasks:
             raise UsageError(f"task {task} of {self.name} does not exist; valid: 0 to {self.n_tasks - 1}")
         return self.make_env(task)
+
+    def split(self, train: Sequence[int | str] | None = None, held_out: Sequence[int | str] | None = None) -> Domain:
+        """A domain of the tasks in `train`, by number or name, whose policies are evaluated on those in `held_out`.
+
+        What is not given is all the rest. During a life, every so often, the policies play the tasks that are held
+        out, greedily and without learning; see `repertory.core.held_out`.
+        """
+        if train is None and held_out is None:
+            raise UsageError("neither train nor held_out is given; valid: tasks by number or name")
+        chosen = [None if given is None else [self._number(task) for task in given] for given in (train, held_out)]
+        learned, kept = (
+            [task for task in range(self.n_tasks) if task not in (other or ())] if own is None else own
+            for own, other in (chosen, chosen[::-1])
+        )
+        if not learned or not kept or len({*learned, *kept}) < len(learned) + len(kept):
+            raise UsageError(
+                f"train is {learned} and held_out is {kept}; valid: one task or more in each, and none twice"
+            )
+        numbers = {"train": learned, "held_out": kept, "held_out_names": [self.task_names[task] for task in kept]}
+        return replace(self._of(learned), held_out=self._of(kept), settings={**self.settings, **numbers})
+
+    def _number(self, task: int | str) -> int:
+        if isinstance(task, str) and task in self.task_names:
+            return self.task_names.index(task)
+        if isinstance(task, bool) or not isinstance(task, (int, np.integer)) or not 0 <= task < self.n_tasks:
+            raise UsageError(f"task {task!r} of {self.name} does not exist; valid: 0 to {self.n_tasks - 1}, or a name")
+        return int(task)
+
+    def _of(self, tasks: Sequence[int]) -> Domain:
+        """Some of its tasks."""
+        compiled = self.compiled
+        return replace(
+            self,
+            task_names=tuple(self.task_names[task] for task in tasks),
+            make_env=lambda task: self.make_env(tasks[task]),
+            compiled=None if compiled is None else replace(compiled, params=[compiled.params[task] for task in tasks]),
+            contexts=None if self.contexts is None else self.contexts[list(tasks)],
+        )
 
     def check_spaces(self, task: int, env: gymnasium.Env) -> None:
         """All tasks of a domain share their spaces: policies are built for one."""
@@ -127,16 +171,16 @@ class Domain:
 
         Tasks that differ only after more than `steps` such steps count as the same.
         """
-        return len({self._trajectory(task, steps) for task in range(self.n_tasks)})
+        return len({self.trajectory(task, steps) for task in range(self.n_tasks)})
 
     def identical_tasks(self, steps: int = 2000) -> list[tuple[int, ...]]:
         """Groups of two or more tasks that do not differ, found as by `distinct_tasks`."""
         groups: dict[bytes, list[int]] = {}
         for task in range(self.n_tasks):
-            groups.setdefault(self._trajectory(task, steps), []).append(task)
+            groups.setdefault(self.trajectory(task, steps), []).append(task)
         return [tuple(group) for group in groups.values() if len(group) > 1]
 
-    def _trajectory(self, task: int, steps: int) -> bytes:
+    def trajectory(self, task: int, steps: int) -> bytes:
         """Everything that a learner could see of a task under a fixed sequence of seeds and actions."""
         env = self.env(task)
         env.action_space.seed(0)
@@ -145,13 +189,22 @@ class Domain:
         for t in range(steps):
             if over:
                 observation, _info = env.reset(seed=t)
-                seen += np.asarray(observation).tobytes()
+                seen += as_bytes(observation)
             observation, reward, terminated, truncated, _info = env.step(env.action_space.sample())
-            seen += np.asarray(observation).tobytes() + np.float64(reward).tobytes()
+            seen += as_bytes(observation) + np.float64(reward).tobytes()
             seen += bytes([terminated, truncated])
             over = terminated or truncated
         env.close()
         return bytes(seen)
+
+
+def as_bytes(observation: Any) -> bytes:
+    """Equal for equal observations, also of several parts."""
+    if isinstance(observation, dict):
+        return b"".join(as_bytes(observation[key]) for key in sorted(observation))
+    if isinstance(observation, (tuple, list)):
+        return b"".join(map(as_bytes, observation))
+    return observation.encode() if isinstance(observation, str) else np.asarray(observation).tobytes()
 
 
 class KernelEnv(gymnasium.Env[NDArray[np.float32], np.int64]):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
 
 from repertory.domains.domain import SCORES, Domain
+from repertory.domains.task_checks import check_tasks, warn_of_tasks_alike
+from repertory.domains.wrappers import Wrappers, wrapped, wrappers_by_task
+from repertory.domains.wrappers import described as described_wrappers
 from repertory.errors import UsageError
 from repertory.fingerprint import code_fingerprint
 
 TaskSpec = str | tuple[str, Mapping[str, Any]] | Callable[[], gymnasium.Env]
 """An id, an id with keyword arguments, or anything that makes an environment when called."""
-CHECKED_STEPS = 200
 
 
 def tasks(
@@ -24,6 +25,7 @@ def tasks(
     name: str = "tasks",
     names: Sequence[str] | None = None,
     score: str = "mean return",
+    wrappers: Wrappers = (),
     check: bool = True,
 ) -> Domain:
     """A domain whose tasks are the given environments, which must share their spaces.
@@ -32,8 +34,9 @@ def tasks(
     >>> domain.n_tasks
     2
 
-    With `check`, every environment is made once, its spaces are compared with the first one's, and two tasks that
-    behave alike over a few hundred random steps give a warning: they count as one.
+    `wrappers` are put around every environment or, as a dictionary, around those of single tasks. With `check`, every
+    environment is made once, its spaces are compared with the first one's, one that does not obey its seed is refused,
+    and two tasks that behave alike over a few hundred random steps give a warning: they count as one.
     """
     if isinstance(specs, (str, bytes)) or not isinstance(specs, Sequence) or not specs:
         raise UsageError(
@@ -45,17 +48,20 @@ def tasks(
         raise UsageError(f"names are {list(found)}; valid: {len(specs)} different ones, one for each task")
     if score not in SCORES:
         raise UsageError(f"score is {score!r}; valid: {' or '.join(SCORES)}")
+    around = wrappers_by_task(wrappers, found)
     descriptions = [_description(spec) for spec in specs]
+    told = [described_wrappers(each) for each in around]
     domain = Domain(
         name=name,
         task_names=tuple(str(task) for task in found),
-        make_env=lambda task: makers[task](),
-        settings={"tasks": descriptions},
+        make_env=lambda task: wrapped(makers[task](), around[task]),
+        settings={"tasks": descriptions, **({"wrappers": told} if any(told) else {})},
         score=score,
-        is_described=None not in descriptions,
+        is_described=None not in descriptions and all(None not in each for each in told),
     )
     if check:
-        _check(domain)
+        check_tasks(domain)
+        warn_of_tasks_alike(domain)
     return domain
 
 
@@ -102,15 +108,3 @@ def _description(spec: Any) -> str | None:
         return _name(spec)
     code = code_fingerprint(spec)
     return None if code is None else f"{_name(spec)} [{code}]"
-
-
-def _check(domain: Domain) -> None:
-    for task in range(domain.n_tasks):
-        env = domain.env(task)
-        if not isinstance(env, gymnasium.Env):
-            raise UsageError(f"task {task} makes a {type(env).__name__}; valid: a Gymnasium environment")
-        domain.check_spaces(task, env)
-        env.close()
-    for alike in domain.identical_tasks(CHECKED_STEPS):
-        listed = ", ".join(f"{task} ({domain.task_names[task]})" for task in alike)
-        warnings.warn(f"tasks {listed} behave alike over {CHECKED_STEPS} random steps", stacklevel=3)

@@ -7,12 +7,14 @@ outside passes through here first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.errors import UsageError
 from repertory.kernels.handle import pack
 from repertory.kernels.layout import allocate, fill_settings, shared_scratch
 from repertory.kernels.streams import new_stream
@@ -51,6 +53,7 @@ class CompiledPolicy:
     learns_off_policy: ClassVar[bool] = False
     """Whether it learns as well from actions that it did not choose, and looks at the last observation alone: what
     reusing another policy while it learns asks for (`repertory.core.reuse`)."""
+    export_ending: ClassVar[str] = ".npz"
     added_fields: ClassVar[Mapping[str, float]] = {}
     """Those of `state_fields` that states saved by earlier versions lack, and what they are in a new policy."""
 
@@ -161,6 +164,21 @@ class CompiledPolicy:
             else:
                 self.arrays.policy[name] = self.added_fields[name]
 
+    def load_acting_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Act as the policy whose `acting_fields` these are; all else is as in a policy that begins to learn."""
+        self.check_limits(state)
+        for name in self.acting_fields:
+            restore(self.arrays.policy[name], np.asarray(state[name])[None], name)
+
+    def plain_weights(self) -> dict[str, NDArray[Any]]:
+        """What it acts by, as `repertory.learners.plain_weights` says."""
+        raise UsageError(f"a {type(self).__name__} has no weights to export; valid: a policy that has learned")
+
+    def export(self, path: Path) -> None:
+        """Write what it acts by to a file that needs nothing but NumPy."""
+        with path.open("wb") as file:
+            np.savez(file, **self.plain_weights())  # type: ignore[arg-type]
+
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name != "handle"}
         if _has_scratch(self.arrays):  # only its kind: the copy will share what is there already
@@ -181,9 +199,9 @@ def restore(target: NDArray[Any], source: NDArray[Any], name: str) -> None:
     target[...] = source
 
 
-def as_input(policy: Any, observation: Any) -> NDArray[Any]:
+def as_input(policy: Any, observation: Any) -> Any:
     """An observation as a policy's `action_probabilities` takes rows of them: encoded, if it is compiled."""
-    return policy.encoded(observation) if isinstance(policy, CompiledPolicy) else np.asarray(observation)
+    return policy.encoded(observation) if isinstance(policy, CompiledPolicy) else observation
 
 
 def memory_of(learner: Any) -> int:

@@ -23,9 +23,11 @@ from repertory.kernels.views import Matrix
 from repertory.learners.compiled_policy import Network
 from repertory.learners.encoding import action_count, observation_size, value_range
 from repertory.learners.health import OF_Q_LEARNING, SAMPLE_SIZE, Health, Minibatch, measure
+from repertory.learners.plain_weights import PlainWeights, feed_forward
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
-from repertory.learners.replaying import ReplayingPolicy
+from repertory.learners.replay_room import check_room
+from repertory.learners.replaying import ReplayingPolicy, memory_bytes, plan_memory
 from repertory.learners.single.settings import SinglePolicy
 from repertory.settings import setting
 
@@ -126,6 +128,12 @@ class DQN(SinglePolicy):
             raise UsageError(f"{name}.memory is '{self.memory}'; valid with packnet: 'task-matching'")
         if len(self.net_arch) != 2:
             raise UsageError(f"{name}.net_arch is {self.net_arch}; valid: the widths of two layers, such as (80, 80)")
+
+    def replay_bytes(self, observation_space: gymnasium.Space, action_space: gymnasium.Space) -> int:
+        """What the replay memory of one policy takes."""
+        name = type(self).__name__
+        sizes = observation_size(name, observation_space), action_count(name, action_space)
+        return memory_bytes(plan_memory(self, observation_space, *sizes))
 
     def __call__(
         self,
@@ -236,6 +244,7 @@ class DQNLearner(ReplayingPolicy):
     ) -> None:
         name = type(settings).__name__
         inputs, actions = observation_size(name, observation_space), action_count(name, action_space)
+        check_room(settings, observation_space, action_space, policies=1)
         self.settings = settings
         new = self._new_network(inputs, actions, np.random.default_rng(seed))
         self.shape = new.shape
@@ -264,6 +273,13 @@ class DQNLearner(ReplayingPolicy):
         batch.inputs[:] = self.checked_rows(observations)
         network.forward(self.policy["weights"], self.shape, batch, len(observations))
         return batch.outputs * self._value_of_one
+
+    def state_values(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
+        """What each row of observations is worth."""
+        return self.q_values(observations).max(axis=1).astype(np.float64)
+
+    def plain_weights(self) -> PlainWeights:
+        return feed_forward(self.policy["weights"], self.shape, self.actions)
 
     @property
     def _value_of_one(self) -> np.float32:

@@ -26,6 +26,7 @@ from repertory.kernels.streams import below, uniform
 from repertory.kernels.views import Matrix
 from repertory.learners.compiled_policy import Network
 from repertory.learners.dqn import DQN, DQNLearner
+from repertory.learners.plain_weights import PlainWeights, looking_back
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
 from repertory.learners.windows import window_outputs
@@ -228,6 +229,9 @@ class DRQNLearner(DQNLearner):
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action after each window of observations: (windows, steps, features)."""
         return window_outputs(self.policy["weights"], self.shape, observations) * self._value_of_one
+
+    def plain_weights(self) -> PlainWeights:
+        return looking_back(self.policy["weights"], self.shape, self.actions, self.settings.window)
 
     def _replay_drawn(self, arrays: Arrays) -> tuple[Matrix, tuple[Matrix, ...]]:
         compute_gradient(arrays)

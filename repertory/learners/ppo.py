@@ -12,17 +12,16 @@ from numpy.typing import NDArray
 
 from repertory.errors import UsageError
 from repertory.kernels import network
-from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import inlined, kernel
 from repertory.kernels.layout import layout, shared_scratch
 from repertory.kernels.network import NetworkShape
 from repertory.kernels.reward_range import UNSEEN
-from repertory.kernels.streams import below
 from repertory.kernels.views import Matrix
 from repertory.learners import proximal
 from repertory.learners.compiled_policy import CompiledPolicy, Network
 from repertory.learners.encoding import action_count, observation_size
 from repertory.learners.health import OF_ACTOR_CRITIC, Health, Minibatch, measure
+from repertory.learners.plain_weights import PlainWeights, feed_forward
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.proximal import Arrays
 from repertory.learners.single.settings import SinglePolicy
@@ -147,22 +146,7 @@ def look(ppo: Arrays, observation: NDArray[np.float32]) -> Matrix:
     return batch.outputs
 
 
-@kernel
-def act(ppo: Arrays, observation: NDArray[np.float32]) -> int:
-    """An action drawn from the policy."""
-    policy = ppo.policy[0]
-    actions = network.shape_of(policy.shape).outputs - 1
-    if policy.episode < policy.random_first_steps:
-        return below(policy.stream, actions)
-    outputs = look(ppo, observation)
-    softmax_in_place(outputs, 0, actions)
-    return sample(outputs, 0, actions, policy.stream)
-
-
-@kernel
-def act_greedily(ppo: Arrays, observation: NDArray[np.float32]) -> int:
-    outputs = look(ppo, observation)
-    return network.argmax(outputs, 0, outputs.shape[1] - 1)
+act, act_greedily = proximal.make_acts(look)
 
 
 @kernel
@@ -266,10 +250,17 @@ class PPOLearner(CompiledPolicy):
         network.forward(self.policy["weights"], self.shape, batch, len(observations))
         return batch.outputs
 
+    def state_values(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
+        """What each row of observations is worth."""
+        return self.outputs(observations)[:, -1].astype(np.float64)
+
     def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
         logits = self.outputs(observations)[:, :-1].astype(np.float64)
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
         return exponentials / exponentials.sum(axis=1, keepdims=True)
+
+    def plain_weights(self) -> PlainWeights:
+        return feed_forward(self.policy["weights"], self.shape, self.actions)
 
     def health(self) -> Health:
         """On the steps collected since the last update or, right after one, on its own."""

@@ -40,7 +40,8 @@ class SavableLearner(Learner, Protocol):
     """A policy that can be looked into, saved, and go on later."""
 
     def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
-        """For each row of observations, the probability of each action."""
+        """For each row of observations, the probability of each action. Where they cannot be counted, a learner has
+        `actions_at_rest` instead (`ActsAtRest`)."""
 
     def state_dict(self) -> State:
         """Copies of all that decides the learner's future, its random state included."""
@@ -74,6 +75,25 @@ def turn_to(learner: Any, task: int) -> None:
     turn = getattr(learner, "turn_to", None)
     if turn is not None:
         turn(task)
+
+
+@runtime_checkable
+class ActsAtRest(Protocol):
+    """A policy that says itself what it would do, in any action space."""
+
+    def actions_at_rest(
+        self, observations: Any, memory: Any = None, rng: np.random.Generator | None = None
+    ) -> tuple[Any, Any]:
+        """For each row of observations, the action rated highest or, with `rng`, one drawn as it would explore.
+
+        And what to give as `memory` with the next observations of the same episodes: None for a policy that remembers
+        none of them. Rows of a Dict are a dictionary of rows. The policy stays as it is.
+        """
+
+
+def can_rest(policy: Any) -> bool:
+    """Whether it can be asked what it would do without being played."""
+    return hasattr(policy, "action_probabilities") or isinstance(policy, ActsAtRest)
 
 
 class LearnerKernels(NamedTuple):

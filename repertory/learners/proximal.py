@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.kernels import network
 from repertory.kernels.actor_critic import (
     approximate_kl,
     hold_clipped_values,
@@ -15,6 +16,7 @@ from repertory.kernels.actor_critic import (
     normalise,
     policy_weights_own,
     policy_weights_pairwise,
+    sample,
     softmax_in_place,
 )
 from repertory.kernels.advantage import discounted_returns, generalised_advantages
@@ -72,6 +74,28 @@ def scratch_fields(weights: int, batch_size: int) -> list[Field]:
 
 # Rows of `batch_own`: what each step of a minibatch brings along.
 _PROBABILITY, _OLD, _ADVANTAGE, _TARGET, _WEIGHT, _OLD_VALUE = range(6)
+
+
+def make_acts(look: Callable[[Any, NDArray[np.float32]], Matrix]) -> tuple[Callable[..., int], Callable[..., int]]:
+    """Acting by the policy, and greedily, of a policy that looks at the last observation alone: `look` returns logits
+    of the actions, then the value, in its first row."""
+
+    @kernel
+    def act(ppo: Any, observation: NDArray[np.float32]) -> int:
+        """An action drawn from the policy."""
+        policy, outputs = ppo.policy[0], look(ppo, observation)
+        actions = outputs.shape[1] - 1
+        if policy.episode < policy.random_first_steps:
+            return below(policy.stream, actions)
+        softmax_in_place(outputs, 0, actions)
+        return sample(outputs, 0, actions, policy.stream)
+
+    @kernel
+    def act_greedily(ppo: Any, observation: NDArray[np.float32]) -> int:
+        outputs = look(ppo, observation)
+        return network.argmax(outputs, 0, outputs.shape[1] - 1)
+
+    return act, act_greedily
 
 
 def make_observe(

@@ -26,6 +26,7 @@ from repertory.kernels.streams import below
 from repertory.kernels.views import Matrix, rows_view
 from repertory.learners import proximal
 from repertory.learners.compiled_policy import Network
+from repertory.learners.plain_weights import PlainWeights, looking_back
 from repertory.learners.ppo import PPO, PPOLearner
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.proximal import Arrays
@@ -336,6 +337,9 @@ class PRPOLearner(PPOLearner):
     def outputs(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of the actions and, last, the value, after each window: (windows, steps, features)."""
         return window_outputs(self.policy["weights"], self.shape, observations)
+
+    def plain_weights(self) -> PlainWeights:
+        return looking_back(self.policy["weights"], self.shape, self.actions, self.settings.window)
 
     def _look_back(self, policy: Any) -> None:
         """The observations from before the last update's steps are gone: windows begin at the first of those."""

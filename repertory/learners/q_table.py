@@ -16,6 +16,7 @@ from repertory.kernels.layout import allocate, fill_settings, layout
 from repertory.kernels.streams import below, new_stream, uniform
 from repertory.learners.compiled_policy import CompiledPolicy
 from repertory.learners.encoding import action_count
+from repertory.learners.plain_weights import PlainWeights
 from repertory.learners.protocol import LearnerKernels
 from repertory.settings import Settings, setting
 
@@ -194,6 +195,15 @@ class QTableLearner(CompiledPolicy):
         rows = np.ravel_multi_index(tuple(inside.T), tuple(self.policy["sizes"]))
         values: NDArray[np.float64] = self.policy["values"][rows]
         return values
+
+    def state_values(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
+        """What each row of observations is worth."""
+        best: NDArray[np.float64] = self.q_values(observations).max(axis=1)
+        return best
+
+    def plain_weights(self) -> PlainWeights:
+        values = self.policy["values"].reshape(*self.policy["sizes"], self.actions)
+        return {"values": np.array(values), "low": np.array(self.policy["low"])}
 
     def action_probabilities(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
         values = self.q_values(observations)

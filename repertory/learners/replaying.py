@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from repertory.domains.two_valued import TwoValued
 from repertory.kernels import replay_cursor as at
 from repertory.kernels.handle import pack
-from repertory.kernels.replay import MemoryPlan, new_cursor, new_replay
+from repertory.kernels.replay import MemoryPlan, new_cursor, new_replay, slot_count
 from repertory.kernels.replay_check import check_memory
-from repertory.kernels.replay_slots import EPISODES, EXPERIENCES, FIFO, FINISHED_EPISODES, MATCHING, Replay
+from repertory.kernels.replay_slots import EPISODES, EXPERIENCES, FIFO, FINISHED_EPISODES, MATCHING, Replay, slot_kind
 from repertory.learners.compiled_policy import CompiledPolicy, bytes_in, restore
 
 
@@ -25,6 +25,27 @@ class TaskMemory(NamedTuple):
     cursor: at.Cursor
 
 
+def plan_memory(settings: Any, observation_space: gymnasium.Space, inputs: int, actions: int) -> MemoryPlan:
+    kinds = {"finished-episodes": FINISHED_EPISODES, "distribution-matching": MATCHING}
+    return MemoryPlan(
+        capacity=settings.buffer_size,
+        observation_size=inputs,
+        actions=actions,
+        kind=kinds.get(settings.memory, FIFO),
+        sampling=EPISODES if settings.sampling == "episodes" else EXPERIENCES,
+        protected=settings.protected,
+        is_two_valued=isinstance(observation_space, TwoValued),
+        has_whole_rewards=isinstance(observation_space, TwoValued) and observation_space.whole_rewards,
+        lead=settings.window - 1 if getattr(settings, "full_windows", False) else 0,
+    )
+
+
+def memory_bytes(plan: MemoryPlan) -> int:
+    """What the slots of a memory take, which is nearly all of it where observations are large."""
+    slot = slot_kind(plan.observation_size, plan.actions, plan.is_two_valued, plan.has_whole_rewards)
+    return slot_count(plan.capacity, plan.kind) * slot.itemsize
+
+
 class ReplayingPolicy(CompiledPolicy):
     """A policy whose `arrays` have a `replay` memory and whose `policy` element has the memory's `cursor`.
 
@@ -33,18 +54,7 @@ class ReplayingPolicy(CompiledPolicy):
 
     def _plan_memory(self, settings: Any, observation_space: gymnasium.Space, inputs: int, actions: int) -> TaskMemory:
         """Decide what a memory is like; the first of them."""
-        kinds = {"finished-episodes": FINISHED_EPISODES, "distribution-matching": MATCHING}
-        self.memory_plan = MemoryPlan(
-            capacity=settings.buffer_size,
-            observation_size=inputs,
-            actions=actions,
-            kind=kinds.get(settings.memory, FIFO),
-            sampling=EPISODES if settings.sampling == "episodes" else EXPERIENCES,
-            protected=settings.protected,
-            is_two_valued=isinstance(observation_space, TwoValued),
-            has_whole_rewards=isinstance(observation_space, TwoValued) and observation_space.whole_rewards,
-            lead=settings.window - 1 if getattr(settings, "full_windows", False) else 0,
-        )
+        self.memory_plan = plan_memory(settings, observation_space, inputs, actions)
         self._matches_tasks = settings.memory == "task-matching"
         self._task = 0
         self._other_tasks: dict[int, TaskMemory] = {}
@@ -114,3 +124,7 @@ class ReplayingPolicy(CompiledPolicy):
         super().load_state_dict(fields)
         self._take_up(current, memories.pop(current))
         self._other_tasks = memories
+
+    def load_acting_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        super().load_acting_state(state)
+        self.arrays.policy["target_weights"] = self.arrays.policy["weights"]  # as in a new policy

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -25,6 +26,8 @@ import gymnasium
 import numpy as np
 
 from repertory.errors import UsageError, unknown
+from repertory.learners.replay_room import check_room, element_bytes
+from repertory.machine import let_torch_run_on_one_thread
 
 try:
     import torch as th
@@ -35,6 +38,7 @@ try:
 except ImportError as error:
     raise UsageError(f"Stable-Baselines3 cannot be used ({error}); next: pip install 'repertory[sb3]'") from None
 
+let_torch_run_on_one_thread()
 OURS = {
     "env": "the library's tasks are its environments",
     "seed": "the library gives each policy its own",
@@ -75,14 +79,27 @@ class SB3:
         self.arguments = copy.deepcopy(arguments) | {"device": str(arguments.get("device", "cpu"))}
 
     def __call__(self, observation_space: gymnasium.Space, action_space: gymnasium.Space, seed: int) -> SB3Learner:
+        check_room(self, observation_space, action_space, policies=1)
         return self._learner(self, observation_space, action_space, seed)
 
     def build(self, env: Any, seed: int) -> Any:
         """The model. Arguments are copied: algorithms write into dictionaries, and noise has a state."""
         try:
             return self.algorithm(self.policy, env, seed=seed, **copy.deepcopy(self.arguments))
-        except (AssertionError, TypeError, ValueError) as error:
-            raise UsageError(f"{self.algorithm.__name__} cannot be built: {' '.join(str(error).split())}") from error
+        except (AssertionError, NotImplementedError, TypeError, ValueError) as error:
+            said = " ".join(str(error).split())
+            raise UsageError(f"{self.algorithm.__name__} cannot be built: {said}{_next_step(self, env)}") from error
+
+    @property
+    def buffer_size(self) -> int:
+        """Experiences that a policy keeps for replay: 0 of an algorithm without a replay buffer."""
+        usual = inspect.signature(self.algorithm).parameters.get("buffer_size")
+        return int(self.arguments.get("buffer_size", usual.default if usual is not None else 0))
+
+    def replay_bytes(self, observation_space: gymnasium.Space, action_space: gymnasium.Space) -> int:
+        """What they take: two observations each, unless the buffer keeps every one once."""
+        observations = 1 if self.arguments.get("optimize_memory_usage") else 2
+        return self.buffer_size * (observations * element_bytes(observation_space) + element_bytes(action_space))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for the record of a run."""
@@ -102,6 +119,26 @@ class SB3:
     def __repr__(self) -> str:
         arguments = "".join(f", {name}={value!r}" for name, value in self.arguments.items())
         return f"SB3({self.algorithm.__name__}, {self.policy!r}, total_timesteps={self.total_timesteps}{arguments})"
+
+
+def _next_step(settings: SB3, env: Any) -> str:
+    """What fits the spaces, where they are what an algorithm cannot take."""
+    if _has_parts_in_parts(env.observation_space):
+        return "; next: gymnasium.wrappers.FlattenObservation, or parts that are no Dict or Tuple themselves"
+    counted = isinstance(env.action_space, gymnasium.spaces.Discrete)
+    takes_counted = settings.algorithm.__name__ not in ("SAC", "TD3", "DDPG", "TQC", "CrossQ")
+    if counted and not takes_counted:
+        return "; next: an algorithm for Discrete actions, such as stable_baselines3.DQN or PPO"
+    if not counted and settings.algorithm.__name__ in ("DQN", "QRDQN"):
+        return f"; next: an algorithm for {type(env.action_space).__name__} actions, such as stable_baselines3.PPO"
+    return ""
+
+
+def _has_parts_in_parts(space: gymnasium.Space) -> bool:
+    parts = space.spaces.values() if isinstance(space, gymnasium.spaces.Dict) else ()
+    return isinstance(space, gymnasium.spaces.Tuple) or any(
+        isinstance(part, (gymnasium.spaces.Dict, gymnasium.spaces.Tuple)) for part in parts
+    )
 
 
 def _plain(value: Any, vague: list[object]) -> Any:

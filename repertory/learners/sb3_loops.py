@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import gymnasium
@@ -53,6 +54,20 @@ class OffPolicyLearner(SB3Learner):
         probabilities = np.full((len(best), actions), rate / actions)
         probabilities[np.arange(len(best)), best] += 1.0 - rate
         return probabilities
+
+    def _explore(self, observations: Any, memory: Any) -> tuple[NDArray[Any], Any]:
+        model, space = self.model, copy.deepcopy(self.model.action_space)
+        actions, memory = super()._explore(observations, memory)
+        is_beginning = model.num_timesteps < model.learning_starts
+        if model.action_noise is not None and not is_beginning:
+            noise = copy.deepcopy(model.action_noise)
+            scaled = [model.policy.scale_action(action) + noise() for action in actions]
+            actions = np.array([model.policy.unscale_action(np.clip(action, -1, 1)) for action in scaled])
+        rate = 1.0 if is_beginning else getattr(model, "exploration_rate", 0.0)
+        space.seed(int(np.random.randint(2**31)))  # noqa: NPY002
+        for row in np.flatnonzero(np.random.random(len(actions)) < rate):  # noqa: NPY002
+            actions[row] = space.sample()
+        return actions, memory
 
     def _rows(self) -> int:
         memory = self._memory

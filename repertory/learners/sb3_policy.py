@@ -6,6 +6,7 @@ import copy
 import inspect
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import gymnasium
@@ -21,7 +22,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from repertory.errors import UsageError
 from repertory.learners.compiled_policy import restore
 from repertory.learners.protocol import State
-from repertory.learners.sb3_state import Generators, pack, unpack
+from repertory.learners.sb3_state import Generators, drawn_by, pack, unpack
 
 if TYPE_CHECKING:
     from repertory.learners.sb3 import SB3
@@ -171,6 +172,19 @@ class SB3Learner:
     def _probabilities(self, observations: Any, actions: int) -> NDArray[np.float64]:
         raise NotImplementedError
 
+    def actions_at_rest(
+        self, observations: Any, memory: Any = None, rng: np.random.Generator | None = None
+    ) -> tuple[NDArray[Any], Any]:
+        """For each row of observations, the action rated highest or, with `rng`, one drawn as it explores; and the
+        states of a recurrent policy's LSTM, to be given with the next observations."""
+        if rng is None:
+            return self.model.policy.predict(observations, memory, deterministic=True)
+        with drawn_by(rng):
+            return self._explore(observations, memory)
+
+    def _explore(self, observations: Any, memory: Any) -> tuple[NDArray[Any], Any]:
+        return self.model.policy.predict(observations, memory, deterministic=False)
+
     def is_finite(self) -> bool:
         """Whether all weights are numbers still."""
         return all(bool(th.isfinite(weights).all()) for weights in self.model.policy.parameters())
@@ -180,6 +194,12 @@ class SB3Learner:
         return self._trainings, self._loss_total
 
     # ---- saving
+
+    export_ending: ClassVar[str] = ".zip"
+
+    def export(self, path: Path) -> None:
+        """Write the model as Stable-Baselines3 does: `stable_baselines3.SAC.load(path)` reads it."""
+        self.model.save(path)
 
     def state_dict(self) -> State:
         if self._chosen is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,6 +72,20 @@ class Generators:
         th.set_rng_state(th.from_numpy(in_torch))
         if self._gpu is not None and on_gpu is not None:
             th.cuda.set_rng_state(th.from_numpy(on_gpu), self._gpu)
+
+
+@contextmanager
+def drawn_by(rng: np.random.Generator) -> Iterator[None]:
+    """Whatever is drawn inside comes from `rng`, and the generators that all share are then as they were."""
+    in_numpy = np.random.get_state(legacy=False)  # noqa: NPY002
+    seed = int(rng.integers(2**31))
+    with th.random.fork_rng():
+        np.random.seed(seed)  # noqa: NPY002
+        th.manual_seed(seed)
+        try:
+            yield
+        finally:
+            np.random.set_state(in_numpy)  # noqa: NPY002
 
 
 # -------------------------------------------------------------------------- nested values as arrays and text

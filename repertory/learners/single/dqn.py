@@ -19,7 +19,7 @@ from repertory.kernels.streams import below, uniform
 from repertory.kernels.task_network import backward, forward
 from repertory.kernels.views import Matrix
 from repertory.learners.compiled_policy import Network
-from repertory.learners.dqn import DQN, DQNLearner, begin_episode
+from repertory.learners.dqn import DQNLearner, begin_episode
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.q_learning import Arrays, make_observe, policy_fields, scratch_fields, temporal_differences
 from repertory.learners.replaying import TaskMemory
@@ -132,18 +132,6 @@ class ManyTaskDQN(ForManyTasks, DQNLearner):
     kernels = LearnerKernels(begin_episode, act, observe, act_greedily)
     state_fields: ClassVar[tuple[str, ...]] = (*DQNLearner.state_fields, *memory.STATE)
     is_actor_critic = False
-
-    def __init__(
-        self,
-        settings: DQN,
-        observation_space: gymnasium.Space,
-        action_space: gymnasium.Space,
-        seed: int,
-        n_tasks: int | None,
-    ) -> None:
-        self._n_tasks = settings.number_of_tasks(n_tasks)
-        super().__init__(settings, observation_space, action_space, seed)
-        self._begin_life()
 
     def _new_network(self, inputs: int, actions: int, rng: np.random.Generator) -> Network:
         core = NetworkShape(inputs, *self.settings.net_arch, actions)

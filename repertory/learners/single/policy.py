@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +17,7 @@ from repertory.kernels import network
 from repertory.kernels.fisher import add_fisher
 from repertory.kernels.task_network import forward
 from repertory.learners.compiled_policy import CompiledPolicy
+from repertory.learners.plain_weights import PlainWeights, of_one_task
 from repertory.learners.single import cloning, ewc, memory, packing
 from repertory.learners.single.memory import Plan
 
@@ -29,8 +31,17 @@ class ForManyTasks(CompiledPolicy):
     is_actor_critic: bool
     """Whether outputs are logits and, last, a value."""
 
-    def _begin_life(self) -> None:
-        """At the end of the constructor."""
+    def __init__(
+        self,
+        settings: Any,
+        observation_space: gymnasium.Space,
+        action_space: gymnasium.Space,
+        seed: int,
+        n_tasks: int | None,
+    ) -> None:
+        self._n_tasks = settings.number_of_tasks(n_tasks)
+        learner: Any = super()  # the one that this is mixed into
+        learner.__init__(settings, observation_space, action_space, seed)
         # Asked before every episode, of which the shortest take as long to play as to find out.
         self.needs_tasks, self.packs = self.plan.settings.needs_tasks, self.plan.settings.packnet is not None
         memory.fill(self.policy, self.plan)
@@ -130,6 +141,12 @@ class ForManyTasks(CompiledPolicy):
         tasks = np.full(len(observations), self.policy["task"], np.int64)
         forward(self.policy["weights"], self.plan.shape, batch, len(observations), tasks)
         return batch.outputs
+
+    def plain_weights(self) -> PlainWeights:
+        """For the task that it acts for."""
+        return of_one_task(
+            self.policy["weights"], self.plan.shape, self.plan.core, self.actions, int(self.policy["task"])
+        )
 
     def _to_clone(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Outputs; of an actor-critic with probabilities for logits."""

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from repertory.kernels import network
-from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import inlined, kernel
 from repertory.kernels.layout import layout
 from repertory.kernels.network import NetworkShape
-from repertory.kernels.streams import below
 from repertory.kernels.task_network import backward, forward
 from repertory.kernels.views import Matrix
 from repertory.learners import proximal
 from repertory.learners.compiled_policy import Network
-from repertory.learners.ppo import PPO, PPOLearner, begin_episode, move_on, note_observations
+from repertory.learners.ppo import PPOLearner, begin_episode, move_on, note_observations
 from repertory.learners.protocol import LearnerKernels
 from repertory.learners.proximal import Arrays
 from repertory.learners.single import memory
@@ -42,22 +39,7 @@ def look(ppo: Arrays, observation: NDArray[np.float32]) -> Matrix:
     return batch.outputs
 
 
-@kernel
-def act(ppo: Arrays, observation: NDArray[np.float32]) -> int:
-    """An action drawn from the policy."""
-    policy = ppo.policy[0]
-    actions = policy.outputs - 1
-    if policy.episode < policy.random_first_steps:
-        return below(policy.stream, actions)
-    outputs = look(ppo, observation)
-    softmax_in_place(outputs, 0, actions)
-    return sample(outputs, 0, actions, policy.stream)
-
-
-@kernel
-def act_greedily(ppo: Arrays, observation: NDArray[np.float32]) -> int:
-    outputs = look(ppo, observation)
-    return network.argmax(outputs, 0, outputs.shape[1] - 1)
+act, act_greedily = proximal.make_acts(look)
 
 
 @kernel
@@ -129,18 +111,6 @@ class ManyTaskPPO(ForManyTasks, PPOLearner):
     state_fields: ClassVar[tuple[str, ...]] = (*PPOLearner.state_fields, *memory.STATE)
     added_fields: ClassVar[Mapping[str, float]] = {}
     is_actor_critic = True
-
-    def __init__(
-        self,
-        settings: PPO,
-        observation_space: gymnasium.Space,
-        action_space: gymnasium.Space,
-        seed: int,
-        n_tasks: int | None,
-    ) -> None:
-        self._n_tasks = settings.number_of_tasks(n_tasks)
-        super().__init__(settings, observation_space, action_space, seed)
-        self._begin_life()
 
     def _new_network(self, inputs: int, actions: int, rng: np.random.Generator) -> Network:
         settings, core = self.settings, NetworkShape(inputs, *self.settings.net_arch, actions + 1)
