@@ -6,7 +6,7 @@ This is the only place that knows the two apart. The same seed gives the same ep
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeGuard
 
@@ -141,9 +141,18 @@ def plain_episode(env: gymnasium.Env, learner: Learner, seed: int, opening_steps
         steps += 1
         total_reward += float(reward)
         if terminated or truncated:
-            told = Opening(*map(np.array, zip(*opening, strict=True))) if opening else None
+            told = Opening(*map(_column, zip(*opening, strict=True))) if opening else None
             return Outcome(steps, total_reward, told)
         observation = next_observation
+
+
+def _column(values: Sequence[Any]) -> NDArray[Any]:
+    """Values of an opening; observations in parts stay what they are, one to a place."""
+    if not isinstance(values[0], (Mapping, tuple)):
+        return np.array(values)
+    column = np.empty(len(values), object)
+    column[:] = values
+    return column
 
 
 def is_compiled(learner: Learner) -> TypeGuard[CompiledLearner]:

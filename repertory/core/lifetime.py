@@ -19,6 +19,7 @@ from repertory.agents.protocol import Choice, Episode, Frozen, Reusing, Situatio
 from repertory.core.at_rest import AtRest
 from repertory.core.episode import EpisodePlayer, Outcome
 from repertory.core.evaluator import Evaluator
+from repertory.core.held_out import HeldOut
 from repertory.core.reuse import Reuse
 from repertory.core.seeds import EPISODE_SEEDS, generator
 from repertory.core.spread import spread_if_any
@@ -70,8 +71,10 @@ class Lifetime:
         hidden_tasks: bool = False,
         window: int = 1,
         evaluator: Evaluator | None = None,
+        held_out: HeldOut | None = None,
     ) -> None:
-        """`window` is how many observations the policies look back on; `evaluator` is the one that the agent asks."""
+        """`window` is how many observations the policies look back on; `evaluator` is the one that the agent asks;
+        `held_out` plays the tasks that are not of this life."""
         self._domain = domain
         self._window = window
         self.agent = agent
@@ -86,6 +89,7 @@ class Lifetime:
         self._task_names = domain.task_names
         self._player = EpisodePlayer(domain, opening_steps=opening_steps(agent))
         self._evaluator = evaluator or Evaluator(domain, seed, run, window)
+        self._held_out = held_out
         self._select_rng = generator(seed, "select", run)
         self._env_rng = generator(seed, "env", run)
 
@@ -94,6 +98,15 @@ class Lifetime:
         """The agent's, as many as there are now."""
         policies: Sequence[Any] = self.agent.policies
         return policies
+
+    @property
+    def score_kind(self) -> str:
+        """How its blocks are scored."""
+        return self._domain.score
+
+    @property
+    def task_names(self) -> Sequence[str]:
+        return self._task_names
 
     def live(self, monitors: Sequence[Monitor] = ()) -> None:
         """Run all blocks that are left."""
@@ -115,6 +128,8 @@ class Lifetime:
             if self._is_due(tally, SPREAD_STEPS):
                 spread = spread_if_any(self._domain, self.policies, self._window)
                 tally.health |= {} if spread is None else {"spread": spread}
+            if self._held_out is not None and self._held_out.is_due(block):
+                tally.held_out = self._held_out.scores(self.policies)
             tally.evaluation_steps += self._evaluator.steps_since()
             tally.events = news_of(self.agent)
             tally.bytes = bytes_held(self.policies)
@@ -200,9 +215,14 @@ class Lifetime:
         }
         return self.agent.state_dict(), values
 
-    def load_state(self, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> None:
-        """Become the lifetime that `state` described."""
-        self.agent.load_state_dict(arrays)
+    def load_state(
+        self, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any], has_grown: bool = False
+    ) -> None:
+        """Become the lifetime that `state` described; one that `has_grown` had fewer tasks then."""
+        if has_grown:
+            self.agent.load_grown(arrays)
+        else:
+            self.agent.load_state_dict(arrays)
         self.rows = list(values["rows"])
         self._steps_before = sum(int(row["steps"]) for row in self.rows)
         self._tally = None if values["tally"] is None else BlockTally.from_state(values["tally"], len(self.policies))
@@ -223,6 +243,8 @@ class Lifetime:
         """Close the environments."""
         self._player.close()
         self._evaluator.close()
+        if self._held_out is not None:
+            self._held_out.close()
 
     @property
     def blocks(self) -> pd.DataFrame:

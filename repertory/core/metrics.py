@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -199,11 +199,30 @@ def by_bins(ratios: pd.DataFrame, column: str) -> pd.DataFrame:
 
 def policy_spread(probabilities: NDArray[np.float64]) -> float:
     """Mean total-variation distance over all ordered pairs of policies: (policies, observations, actions)."""
-    policies = len(probabilities)
-    if policies < 2:
+    return _over_pairs(probabilities, lambda one, other: float(np.abs(one - other).sum(axis=1).mean()) / 2)
+
+
+def action_spread(actions: NDArray[Any], ranges: NDArray[np.float64]) -> float:
+    """The same of actions that are several numbers, (policies, observations, numbers): how far apart they are as a
+    share of each number's range, on average over the numbers; of one whose range is 0, a choice, whether it is another.
+
+    So it is 1 for two policies at opposite ends, as the distance of two that never choose the same of counted actions.
+    """
+
+    def distance(one: NDArray[Any], other: NDArray[Any]) -> float:
+        apart = np.abs(np.subtract(one, other, dtype=float)) / np.where(ranges > 0, ranges, 1.0)
+        return float(np.where(ranges > 0, apart, apart > 0).mean())
+
+    return _over_pairs(actions, distance)
+
+
+def _over_pairs(policies: NDArray[Any], distance: Callable[[NDArray[Any], NDArray[Any]], float]) -> float:
+    """Mean distance over all pairs."""
+    count = len(policies)
+    if count < 2:
         raise UsageError("the spread of a library of one policy is not defined; valid: two or more")
     total = 0.0
-    for one in range(policies):
-        for other in range(one + 1, policies):
-            total += float(np.abs(probabilities[one] - probabilities[other]).sum(axis=1).mean()) / 2
-    return total / (policies * (policies - 1) / 2)
+    for one in range(count):
+        for other in range(one + 1, count):
+            total += distance(policies[one], policies[other])
+    return total / (count * (count - 1) / 2)

@@ -16,6 +16,8 @@ HEALTH = "health_"
 """Columns of health begin so."""
 EVALUATION = "evaluation_steps"
 """The column of steps that were played for evaluation alone, in the records of agents that ask for it."""
+HELD_OUT = "held_out_"
+"""Columns of the scores of tasks that are held out begin so; those of the policy that played, `held_out_policy_`."""
 BYTES = "bytes"
 """The column of what the agent's policies take in memory at the end of a block, where they all say so (`nbytes`)."""
 EVENTS = "events"
@@ -41,6 +43,8 @@ class BlockTally:
         """Steps, not of the block, in which the agent had policies evaluated before it and during it."""
         self.bytes: int | None = None
         """That the policies take at the end of the block, where they say so."""
+        self.held_out: list[tuple[float, int]] = []
+        """Of each task that is held out, where it was measured: the score, and the policy that played it."""
         self.events: list[Event] = []
         """What the agent told of itself at the end of the block."""
         self._last_returns: deque[float] = deque(maxlen=LAST_EPISODES)
@@ -98,6 +102,8 @@ class BlockTally:
             **({} if self.bytes is None else {BYTES: self.bytes}),
             **{f"policy_{i}": count for i, count in enumerate(self.plays)},
             **{f"{HEALTH}{name}": value for name, value in self.health.items()},
+            **{f"{HELD_OUT}{task}": score for task, (score, _policy) in enumerate(self.held_out)},
+            **{f"{HELD_OUT}policy_{task}": policy for task, (_score, policy) in enumerate(self.held_out)},
             **({EVENTS: "\n".join(map(json.dumps, self.events))} if self.events else {}),
         }
 
@@ -105,14 +111,15 @@ class BlockTally:
 def block_table(rows: list[dict[str, Any]], n_policies: int) -> pd.DataFrame:
     """`record.blocks`: a row per block, columns as `BlockTally.row`, also when there are no blocks yet.
 
-    A policy that was not there yet has played no episode. Health that was not measured is NaN.
+    A policy that was not there yet has played no episode. Health, and scores of tasks that are held out, are NaN where
+    they were not measured.
     """
     columns = ["block", "task", "steps", "episodes", "total_reward", "mean_return", "last_return"]
     counts = [EVALUATION] if any(EVALUATION in row for row in rows) else []
     held = [BYTES] if any(BYTES in row for row in rows) else []
     played = max((sum(name.startswith("policy_") for name in row) for row in rows), default=0)
     counts += [f"policy_{i}" for i in range(max(n_policies, played))]
-    health = list(dict.fromkeys(name for row in rows for name in row if name.startswith(HEALTH)))
+    health = list(dict.fromkeys(name for row in rows for name in row if name.startswith((HEALTH, HELD_OUT))))
     told = [EVENTS] if any(EVENTS in row for row in rows) else []
     filled = [dict.fromkeys(counts, 0) | dict.fromkeys(told, "") | row for row in rows]
     table = pd.DataFrame(filled, columns=[*columns, *held, *counts, *health, *told])
@@ -141,6 +148,12 @@ def health_of(blocks: pd.DataFrame) -> pd.DataFrame:
     """A column for each measure; NaN in blocks in which health was not measured."""
     columns = [column for column in blocks.columns if column.startswith(HEALTH)]
     return blocks[columns].rename(columns=lambda column: column.removeprefix(HEALTH))
+
+
+def held_out_of(blocks: pd.DataFrame) -> pd.DataFrame:
+    """A row for each block in which the tasks that are held out were played, a column for each of them: its score."""
+    columns = [name for name in blocks.columns if name.startswith(HELD_OUT) and name.removeprefix(HELD_OUT).isdigit()]
+    return blocks[columns].rename(columns=lambda name: int(name.removeprefix(HELD_OUT))).dropna(how="all")
 
 
 def events_of(blocks: pd.DataFrame) -> list[tuple[int, Event]]:

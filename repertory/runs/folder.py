@@ -29,7 +29,7 @@ import pandas as pd
 from repertory.errors import UsageError
 from repertory.runs import formats
 from repertory.runs.checkpoint import Checkpoint, DamagedCheckpoint, previous_path, read_checkpoint, write_checkpoint
-from repertory.runs.formats import RunFile, checked_settings, read_run_file, unknown_settings
+from repertory.runs.formats import RunFile, checked_settings, goes_on, read_run_file, unknown_settings
 from repertory.runs.provenance import MadeBy, this_code
 from repertory.runs.reading import Unreadable, read_json
 
@@ -119,6 +119,11 @@ class RunFolder:
         if not is_described:
             raise UsageError(f"{self.path} holds a run of code that cannot be compared with this; choose another --out")
 
+    @property
+    def holds_run(self) -> bool:
+        """Whether a run has claimed the folder; false for a path that no folder can have."""
+        return os.path.isfile(self._run_file)
+
     def run_file(self) -> RunFile:
         """What run.json says; fails, naming the field, if it cannot be used."""
         try:
@@ -148,6 +153,7 @@ class RunFolder:
     def newest_checkpoint(self, settings: dict[str, Any]) -> tuple[Checkpoint | None, list[str]]:
         """The newest good checkpoint of this run, and what was wrong with newer ones.
 
+        It may be of the time when the run was meant to be shorter, or had fewer tasks.
         One that only another version can read is refused: the run is not to be started again.
         """
         problems = []
@@ -164,7 +170,7 @@ class RunFolder:
             except Unreadable as error:
                 problems.append(f"{path} is damaged ({error.reason})")
                 continue
-            if held == plain(settings):
+            if goes_on(held, plain(settings)):
                 return checkpoint, problems
             problems.append(f"{path} belongs to another run")
         return None, problems
@@ -188,6 +194,11 @@ class RunFolder:
 
     def finish(self) -> None:
         self._write_done({"blocks": self.blocks_checksum()})
+
+    def reopen(self) -> None:
+        """The run goes on: it is not finished any more, and its picture is not of all of it."""
+        self._done_file.unlink(missing_ok=True)
+        self.figure_file.unlink(missing_ok=True)
 
     def _write_done(self, checksums: dict[str, str]) -> None:
         content = json.dumps({"format": formats.RUN_FORMAT, **checksums})

@@ -23,9 +23,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from repertory import catalogue
-from repertory.core.tally import EVALUATION, HEALTH
-from repertory.domains.domain import SCORES
+from repertory.core.tally import EVALUATION, HEALTH, HELD_OUT
+from repertory.domains.domain import SCORES, SPLIT
 from repertory.errors import UsageError
+from repertory.learners.sb3_by_name import name_in_record
 from repertory.runs.provenance import MadeBy
 from repertory.runs.reading import Unreadable, build, check_format, parse_json, read_json, shown
 from repertory.runs.spec import COMPONENTS
@@ -33,7 +34,10 @@ from repertory.settings import Settings
 
 RUN_FORMAT = 2
 BLOCKS_FORMAT = 2
-SINCE: dict[str, Any] = {"task": None, "agent": {"name": "library"}, "hidden_tasks": False, "sequence": "seed"}
+SINCE: dict[str, Any] = {
+    **{"task": None, "agent": {"name": "library"}, "hidden_tasks": False, "sequence": "seed"},
+    **{"start_from": None, "grown": []},
+}
 """Settings that older runs did not record, and their value then."""
 METADATA_KEY = b"repertory"
 INTEGER_COLUMNS = ("block", "task", "steps", "episodes")
@@ -81,6 +85,8 @@ class _Shape:
     task: int | list[int] | None
     hidden_tasks: bool
     sequence: str
+    start_from: dict[str, Any] | None
+    grown: list[list[int]]
 
     def __post_init__(self) -> None:
         for name, smallest in {"policies": 1, "blocks": 1, "block_steps": 1, "seed": 0, "run": 0}.items():
@@ -93,6 +99,10 @@ class _Shape:
             raise UsageError(f"'score' is {shown(self.score)}; valid: {' or '.join(SCORES)}")
         if not self.task_names:
             raise UsageError("'task_names' is an empty list; valid: the names of one task or more")
+        if self.start_from is not None and set(self.start_from) != {"policies", "sha256"}:
+            raise UsageError(f"'start_from' is {shown(self.start_from)}; valid: 'policies' and 'sha256', or null")
+        if any(len(stage) != 2 for stage in self.grown):
+            raise UsageError(f"'grown' is {shown(self.grown)}; valid: pairs of a block and a number of tasks")
 
 
 def read_run_file(path: Path) -> RunFile:
@@ -137,7 +147,22 @@ def completed(settings: Mapping[str, Any]) -> dict[str, Any]:
         known = _settings_class(f"{part}s", whole[part]["name"])
         if known is not None:
             whole[part] = known.completed(whole[part])
+    if whole["learner"]["name"] == "SB3":  # before algorithms of Stable-Baselines3 had names
+        whole["learner"] = {**whole["learner"], "name": name_in_record(whole["learner"]) or "SB3"}
     return whole
+
+
+def goes_on(held: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether a run with these settings is the one that was held before, gone on: with more blocks, or more tasks."""
+    names, stages = held["task_names"], held["grown"]
+    may_grow = {"blocks", "grown", "domain", "task_names"} if settings["grown"] != stages else {"blocks"}
+    return (
+        held.keys() == settings.keys()
+        and all(held[key] == settings[key] for key in held if key not in may_grow)
+        and held["blocks"] <= settings["blocks"]
+        and settings["task_names"][: len(names)] == names
+        and settings["grown"][: len(stages)] == stages
+    )
 
 
 def _settings_class(kind: str, name: str) -> type[Settings] | None:
@@ -154,7 +179,7 @@ def unknown_settings(settings: Mapping[str, Any]) -> list[str]:
     for part in COMPONENTS:
         known = _settings_class(f"{part}s", settings[part]["name"])
         if known is not None and known is not catalogue.NoSettings:
-            names = {"name", "tasks", *known.field_names()}
+            names = {"name", "tasks", *SPLIT, *known.field_names()}
             found += [f"{part}.{name}" for name in settings[part] if name not in names]
     return found
 
@@ -193,7 +218,7 @@ def read_blocks(path: Path, settings: Mapping[str, Any]) -> pd.DataFrame:
         if blocks[column].dtype.kind not in kind or not _finite(blocks[column]):
             raise Unreadable(path, f"the column '{column}' holds a value that is not a number")
     for column in blocks.columns:
-        if column.startswith((HEALTH, EVALUATION)) and blocks[column].dtype.kind not in "iuf":
+        if column.startswith((HEALTH, HELD_OUT, EVALUATION)) and blocks[column].dtype.kind not in "iuf":
             raise Unreadable(path, f"the column '{column}' holds a value that is not a number")
     for column, least, most in (
         ("task", 0, len(settings["task_names"]) - 1),

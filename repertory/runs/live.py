@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,15 @@ from repertory.learners.protocol import MakeLearner
 from repertory.runs.checkpoint import Checkpoint
 from repertory.runs.folder import RunFolder, plain
 from repertory.runs.record import Record
+from repertory.runs.reopening import reopen_if_longer
+from repertory.runs.saved_library import Library
 from repertory.runs.saver import Saver, disk_faults
 from repertory.runs.spec import RunSpec, run_spec
+from repertory.runs.start_source import resolved_start
 from repertory.runs.summary import summarise, write_summary
 from repertory.runs.timing import speed
 from repertory.selectors.protocol import MakeSelector
+from repertory.wording import counted
 
 
 def live(
@@ -36,8 +41,11 @@ def live(
     agent: MakeAgent | str = "library",
     hidden_tasks: bool = False,
     sequence: str = "seed",
+    start_from: Library | Record | str | Path | None = None,
     out: str | Path | None = None,
     monitors: Sequence[Monitor] = (),
+    progress: bool = False,
+    tensorboard: bool | str | Path = False,
 ) -> Record:
     """Run one lifetime of Lifetime Policy Reuse and return its record.
 
@@ -46,11 +54,18 @@ def live(
     callable `(observation_space, action_space, seed)` that returns a learner; `selector` any callable `(n_tasks,
     n_policies, rng)` that returns a selector. `agent` chooses the policies: the fixed library with its
     selector by default, or any callable that takes an `AgentSetup` and returns an agent. With `hidden_tasks`, neither
-    agent nor policies are told which task it is. `blocks` and `block_steps` are the paper's if not given (675
-    blocks of 60,000 steps for domains that are not in the paper). With `task`, all blocks present that one task,
-    or one of those. `sequence="authors"` has the tasks of the authors' own Cartpole runs. With `out`, the run is saved
-    in that folder; a run that was interrupted there is resumed, and the record of a finished one is returned.
+    agent nor policies are told which task it is. `blocks` and `block_steps` are the paper's if not given; of
+    tasks of your own, five blocks of 2,000 steps for each, 50 at least. With `task`, all blocks present that one task,
+    or one of those. `sequence="authors"` has the tasks of the authors' own Cartpole runs. With `start_from` (a library,
+    a record, a library's file or a run's folder) the first policies begin as those there; the selector learns anew
+    which of them is for what. With `out`, the run is saved in that folder; a run that was interrupted there is resumed,
+    one that had fewer blocks goes on, and the record of a finished one is returned. With `progress`, a bar shows how
+    far it is, in terminals and notebooks; `tensorboard` writes event files into the run's folder, or into one that it
+    names.
     """
+    start = resolved_start(start_from)
+    if start is not None and start.caution is not None:
+        warnings.warn(start.caution, stacklevel=2)
     spec = run_spec(
         domain,
         learner,
@@ -65,8 +80,36 @@ def live(
         agent=agent,
         hidden_tasks=hidden_tasks,
         sequence=sequence,
+        start_from=start,
     )
-    return live_spec(spec, out, monitors)
+    if out is not None:
+        reopen_if_longer(Path(out), spec)
+    return live_spec(spec, out, [*monitors, *_shown(spec, out, progress, tensorboard)])
+
+
+def told_length(spec: RunSpec) -> str:
+    """What will be run, in a line."""
+    length = f"{counted(spec.blocks, 'block')} of {counted(spec.block_steps, 'step')}"
+    return f"{spec.domain.name}, {counted(spec.domain.n_tasks, 'task')}, {counted(spec.policies, 'policy')}: {length}"
+
+
+def _shown(spec: RunSpec, out: str | Path | None, progress: bool, tensorboard: bool | str | Path) -> Iterator[Monitor]:
+    """The monitors of what `live` was asked to show."""
+    if tensorboard is not False:
+        from repertory.runs.tensorboard import TensorBoardMonitor
+
+        folder = out if tensorboard is True else tensorboard
+        if folder is None:
+            raise UsageError("tensorboard=True writes into the run's folder; give out=... as well, or a folder")
+        yield TensorBoardMonitor(Path(folder))
+    if progress:
+        from rich.console import Console
+
+        from repertory.runs.progress import ProgressMonitor
+
+        console = Console(stderr=True, markup=False, highlight=False)
+        console.print(told_length(spec), soft_wrap=True)
+        yield ProgressMonitor(console, spec.blocks, spec.block_steps, spec.domain.score)
 
 
 def live_spec(
@@ -111,9 +154,13 @@ def _live_in_folder(
     folder.refuse_others(settings, spec.is_described)
     with folder.locked(), disk_faults(folder):
         folder.claim(settings, spec.is_described)
-        _resume(folder, lifetime, settings, notice)
+        resumed = _resume(folder, lifetime, settings, notice)
         if folder.is_done:
             return
+        if not resumed and spec.start_from is not None and spec.start_from.states is None:
+            raise UsageError(
+                f"the run in {folder.path} has not begun, and what it starts from is not given; next: give start_from"
+            )
         saver = Saver(folder, lifetime, settings)
         with saver.on_interrupt():
             try:
@@ -128,7 +175,8 @@ def _live_in_folder(
         folder.finish()
 
 
-def _resume(folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any], notice: Callable[[str], None]) -> None:
+def _resume(folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any], notice: Callable[[str], None]) -> bool:
+    """Whether there was something to resume."""
     checkpoint, problems = folder.newest_checkpoint(settings)
     if checkpoint is None:
         if folder.is_done:
@@ -139,15 +187,16 @@ def _resume(folder: RunFolder, lifetime: Lifetime, settings: dict[str, Any], not
         _refuse_to_start_again(folder, problems)
         if not lifetime.can_be_saved:
             notice("this run cannot be interrupted and resumed: the agent, or a part of it, has no state_dict")
-        return
+        return False
     for problem in problems:
         notice(f"{problem}; using the one before")
-    restore(lifetime, checkpoint, folder.path)
+    restore(lifetime, checkpoint, folder.path, settings)
     if folder.is_done:
         notice(f"{folder.path} holds this run, finished; nothing to do")
-        return
+        return True
     folder.resumed_at(len(lifetime.rows))
     notice(f"resuming {folder.path} at block {len(lifetime.rows) + 1} of {len(lifetime.sequence)}")
+    return True
 
 
 def _refuse_to_start_again(folder: RunFolder, problems: Sequence[str]) -> None:
@@ -160,10 +209,15 @@ def _refuse_to_start_again(folder: RunFolder, problems: Sequence[str]) -> None:
         )
 
 
-def restore(lifetime: Lifetime, checkpoint: Checkpoint, path: Path) -> None:
-    """Load a checkpoint into a lifetime; refuse one whose state this version cannot load."""
+def restore(lifetime: Lifetime, checkpoint: Checkpoint, path: Path, settings: Mapping[str, Any]) -> None:
+    """Load a checkpoint into a lifetime; refuse one whose state this version cannot load.
+
+    With the settings of the run: it may have got more tasks since.
+    """
+    had = len(checkpoint.values["settings"]["task_names"])
+    has_grown = had < len(settings["task_names"]) and not settings["hidden_tasks"]
     try:
-        lifetime.load_state(checkpoint.arrays, checkpoint.values)
+        lifetime.load_state(checkpoint.arrays, checkpoint.values, has_grown)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError) as error:
         said = f"no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())[:300]
         raise UsageError(

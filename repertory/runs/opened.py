@@ -31,7 +31,7 @@ def open_run(path: Path, **own: Any) -> tuple[RunSpec, Lifetime]:
         raise UsageError(f"{path} has no good checkpoint{reason}; next: wait for its first one, or run it again")
     spec = RunSpec.from_json(settings, **own)
     lifetime = spec.lifetime()
-    restore(lifetime, checkpoint, path)
+    restore(lifetime, checkpoint, path, settings)
     return spec, lifetime
 
 

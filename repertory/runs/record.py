@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -13,9 +13,14 @@ from numpy.typing import NDArray
 
 from repertory.agents.protocol import Agent
 from repertory.core import metrics
-from repertory.core.tally import plays_by_task, recent_shares
+from repertory.core.tally import held_out_of, plays_by_task, recent_shares
 from repertory.learners.protocol import Learner
+from repertory.runs.record_html import record_html
 from repertory.runs.saved_library import Library, Policy
+from repertory.wording import counted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,9 @@ class Record:
     the episodes that each policy played (policy_0, policy_1, ...), and the health of the one that played most
     (health_q_largest, ...; see `repertory.learners.health`), every 20,000 steps or more; the policy spread
     (health_spread), every 1.5 million. If the agent had policies evaluated, evaluation_steps is how many steps that
-    took, besides those of the block. Where all policies say what they take in memory, bytes is that sum at its end."""
+    took, besides those of the block. If tasks are held out, held_out_0, ... are their scores, twenty times in a life,
+    and held_out_policy_0, ... the policies that played them. Where all policies say what they take in memory, bytes is
+    that sum at its end."""
     settings: dict[str, Any]
     agent: Agent
     observation_space: gymnasium.Space[Any]
@@ -38,10 +45,29 @@ class Record:
         return list(self.agent.policies)
 
     def __repr__(self) -> str:
-        name, policies = self.settings["domain"]["name"], len(self.policies)
+        name, policies = self.settings["domain"]["name"], counted(len(self.policies), "policy")
         return (
-            f"Record of {len(self.blocks)} blocks of {name} with {policies} policies, score {self.lifetime_score:.4g}"
+            f"Record of {counted(len(self.blocks), 'block')} of {name} with {policies}, score {self.lifetime_score:.4g}"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return record_html(self)
+
+    def plot(self) -> Figure:
+        """A matplotlib figure: score over the lifetime, and which policy plays which task by its end.
+
+        `record.plot().savefig("lifetime.png")` writes it; a notebook shows it.
+        """
+        from repertory.runs.lifetime_figure import lifetime_figure  # slow to import, and often not needed
+
+        return lifetime_figure(self.blocks, self.settings)
+
+    def plot_tasks(self) -> Figure:
+        """The same of each task: its score over the lifetime."""
+        from repertory.runs.lifetime_figure import tasks_figure
+
+        return tasks_figure(self.blocks, self.settings)
 
     @property
     def lifetime_score(self) -> float:
@@ -66,6 +92,11 @@ class Record:
     def save(self, path: str | Path, for_training: bool = False) -> None:
         """Write the library to a file that `repertory.load` reads; see `Library.save`."""
         self.library().save(path, for_training)
+
+    def held_out(self) -> pd.DataFrame:
+        """The scores of tasks that were held out: a row for each block in which they were played, a column for each."""
+        scores, names = held_out_of(self.blocks), self.settings["domain"].get("held_out_names", [])
+        return scores.rename(columns=dict(enumerate(names)))
 
     def plays(self) -> NDArray[np.int64]:
         """Episodes by (task, policy)."""

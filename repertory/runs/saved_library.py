@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -22,15 +22,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from repertory import catalogue
+from repertory.agents.library import shares
 from repertory.core.tally import favourites
 from repertory.errors import UsageError
-from repertory.learners.compiled_policy import CompiledPolicy, as_input, restore
+from repertory.learners.compiled_policy import CompiledPolicy, as_input
 from repertory.learners.dqn import DQN
-from repertory.learners.protocol import new_learner, turn_to
+from repertory.learners.encoding import stacked
+from repertory.learners.protocol import ActsAtRest, State, new_learner, turn_to
+from repertory.paths import check_new_file, staged
 from repertory.runs.checkpoint import Checkpoint, DamagedCheckpoint, read_checkpoint, write_file
 from repertory.runs.formats import checked_settings
+from repertory.runs.hub import push
 from repertory.runs.reading import OtherFormat, Unreadable
 from repertory.runs.spec import recorded_component
+from repertory.runs.start import load_into
+from repertory.wording import counted
 
 KIND = "repertory library"
 
@@ -50,22 +56,61 @@ class Policy:
     def predict(self, observation: Any) -> Any:
         """The action that the policy rates highest.
 
-        For a policy that looks back (DRQN, PRPO), `observation` is one observation or the last few in a row, oldest
-        first: (steps, features).
+        For a policy that looks back (DRQN, PRPO, RecurrentPPO), `observation` is one observation or the last few in a
+        row, oldest first: (steps, features), or a list.
         """
-        probabilities = self.action_probabilities(observation)
-        return int(np.argmax(probabilities))
+        if not isinstance(self.learner, ActsAtRest):
+            return int(np.argmax(self.action_probabilities(observation)))
+        self._turn()
+        actions, memory = None, None
+        for seen in self._in_a_row(observation):
+            actions, memory = self.learner.actions_at_rest(stacked([seen]), memory)
+        action = np.asarray(actions)[0]
+        return action if action.ndim else action.item()
+
+    def export(self, path: str | Path) -> None:
+        """Write the policy alone to a file for programs without repertory, to act as `predict` does.
+
+        A compiled one is a .npz of plain matrices (`repertory.learners.plain_weights`), one of Stable-Baselines3 its
+        own .zip. A policy that plays each task in its own way does there as for the task of `library.policy_for(task)`.
+        """
+        file, ending = Path(path), getattr(self.learner, "export_ending", None)
+        if ending is None:
+            kind = type(self.learner).__name__
+            raise UsageError(f"a {kind} has no file for others; save the library, or ask `policy.learner` itself")
+        if file.suffix != ending:
+            raise UsageError(f"{file} is to hold a {type(self.learner).__name__}; valid: a name that ends in {ending}")
+        if self.task is not None:
+            turn_to(self.learner, self.task)
+        check_new_file(file, "file")
+        with staged(file.parent, called="file") as scratch:
+            self.learner.export(scratch / file.name)
 
     def action_probabilities(self, observation: Any) -> NDArray[np.float64]:
         """The probability of each action, as it would explore."""
         if not hasattr(self.learner, "action_probabilities"):
             kind = type(self.learner).__name__
             raise UsageError(f"a {kind} has no action_probabilities to choose by; ask `policy.learner` itself")
+        self._turn()
+        row = as_input(self.learner, self._plain(observation))
+        probabilities: NDArray[np.float64] = np.asarray(self.learner.action_probabilities(stacked([row])))[0]
+        return probabilities
+
+    def _turn(self) -> None:
         if self.task is not None:
             turn_to(self.learner, self.task)
-        row = as_input(self.learner, observation)
-        probabilities: NDArray[np.float64] = np.asarray(self.learner.action_probabilities(row[None]))[0]
-        return probabilities
+
+    def _plain(self, observation: Any) -> Any:
+        """An array, where it may be given as a list of numbers."""
+        in_parts = isinstance(self.observation_space, (gymnasium.spaces.Dict, gymnasium.spaces.Tuple))
+        return observation if in_parts else np.asarray(observation)
+
+    def _in_a_row(self, observation: Any) -> list[Any]:
+        """One observation after the other; most often there is one."""
+        plain = self._plain(observation)
+        shape = self.observation_space.shape
+        is_row = isinstance(plain, list) if shape is None else plain.ndim > len(shape)
+        return list(plain) if is_row else [plain]
 
 
 class Library:
@@ -86,10 +131,10 @@ class Library:
     def policy_for(self, task: int | str) -> Policy:
         """The policy that plays a task, by number or name."""
         number = self._task(task)
-        shares = self.assignment[number]
-        if np.isnan(shares).any():
+        played = self.assignment[number]
+        if np.isnan(played).any():
             raise UsageError(f"task {number} never came in this library's lifetime; choose one of `policies`")
-        return replace(self.policies[int(shares.argmax())], task=number)
+        return replace(self.policies[int(played.argmax())], task=number)
 
     def _task(self, task: int | str) -> int:
         if isinstance(task, str):
@@ -102,37 +147,52 @@ class Library:
 
     def table(self) -> pd.DataFrame:
         """A row per task: its name, the policy that plays it (-1: it never came) and its share there."""
-        best, shares = favourites(self.assignment), self.assignment.max(axis=1)
-        return pd.DataFrame({"task": self.task_names, "policy": best, "share": shares})
+        best, largest = favourites(self.assignment), self.assignment.max(axis=1)
+        return pd.DataFrame({"task": self.task_names, "policy": best, "share": largest})
 
     @property
     def can_train(self) -> bool:
         """Whether its policies can be trained further without a loss; see `Policy.can_train`."""
         return all(policy.can_train for policy in self.policies)
 
-    def save(self, path: str | Path, for_training: bool = False) -> None:
-        """Write a file that `repertory.load` reads; with `for_training`, memories and optimisers too."""
+    def save(self, path: str | Path, for_training: bool = False) -> bool:
+        """Write a file that `repertory.load` reads; with `for_training`, memories and optimisers too.
+
+        Returns whether the file has all that further training needs, as that of learners that are not built in does.
+        """
         if for_training and not self.can_train:
             raise UsageError("this library was loaded without its replay memories; save the record of its run instead")
         arrays = {"assignment": self.assignment}
         for policy in self.policies:
             state = whole_state(policy.learner) if for_training else acting_state(policy.learner)
             arrays |= {f"policy {policy.number}/{name}": array for name, array in state.items()}
+        can_train = for_training or not any(_is_built_in(policy.learner) for policy in self.policies)
         values = {
             "kind": KIND,
             "settings": self.settings,
             "count": len(self.policies),
-            "for_training": for_training or not any(_is_built_in(policy.learner) for policy in self.policies),
+            "for_training": can_train,
         }
         try:
             write_file(Path(path), Checkpoint(arrays, values))
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}; choose another path") from None
+        return can_train
+
+    def push_to_hub(
+        self, repository: str, *, private: bool = False, for_training: bool = False, token: str | None = None
+    ) -> str:
+        """Upload the library to the Hugging Face Hub as `USER/NAME`, with a card; returns its address.
+
+        Needs `pip install 'repertory[hub]'` and, unless a `token` is given, `hf auth login`.
+        """
+        return push(self, repository, private, for_training, token)
 
     def __repr__(self) -> str:
         domain = self.settings["domain"]["name"]
         limits = "" if self.can_train else ", to act with (saved without replay memories and optimisers)"
-        return f"Library of {len(self.policies)} policies for {len(self.task_names)} tasks of {domain}{limits}"
+        policies, tasks = counted(len(self.policies), "policy"), counted(len(self.task_names), "task")
+        return f"Library of {policies} for {tasks} of {domain}{limits}"
 
 
 def acting_state(learner: Any) -> dict[str, NDArray[Any]]:
@@ -159,30 +219,45 @@ def load(path: str | Path, domain: Any = None, learner: Any = None) -> Library:
     `library.can_train` tells whether its policies have what further training needs.
     """
     file = Path(path)
-    content, settings, count = _read(file)
+    content = read_library(file)
+    settings, can_train = content.settings, content.can_train
     for part, given in (("domain", domain), ("learner", learner)):
-        name = settings[part]["name"]
-        if given is None and name not in catalogue.names(f"{part}s"):
-            raise UsageError(f"{file} is of the {part} '{name}', which is your own; give it: load(..., {part}=...)")
+        if given is None and not catalogue.can_build(part, settings[part]):
+            raise UsageError(f"{file}: {catalogue.not_built(part, settings[part])}")
     made_domain = recorded_component(settings, "domain") if domain is None else domain
     make_learner = recorded_component(settings, "learner") if learner is None else learner
-    can_train = bool(content.values.get("for_training"))
     if isinstance(make_learner, DQN) and not can_train:  # a policy that only acts needs no replay memory
         make_learner = make_learner.replace(buffer_size=make_learner.batch_size, protected=0)
     policies = []
-    for number in range(count):
+    for number, state in enumerate(content.states):
         built = new_learner(
             make_learner, made_domain.observation_space, made_domain.action_space, 0, made_domain.n_tasks
         )
-        prefix = f"policy {number}/"
-        state = {name.removeprefix(prefix): a for name, a in content.arrays.items() if name.startswith(prefix)}
         _restore(built, state, file, can_train)
         policies.append(Policy(number, built, made_domain.observation_space, can_train or not _is_built_in(built)))
-    return Library(policies, content.arrays["assignment"], settings)
+    return Library(policies, content.assignment, settings)
 
 
-def _read(file: Path) -> tuple[Checkpoint, dict[str, Any], int]:
-    """What a library's file holds, its settings and how many policies there are; all of it checked."""
+class LibraryFile(NamedTuple):
+    """What a library's file holds, checked."""
+
+    states: list[State]
+    """Of the policies, by number."""
+    assignment: NDArray[np.float64]
+    settings: dict[str, Any]
+    can_train: bool
+    """Whether replay memories and optimisers were saved with it."""
+
+
+def states_in(arrays: Mapping[str, NDArray[Any]], count: int | None = None) -> list[State]:
+    """The states of the policies in a library's file or a checkpoint, by number: of all, or of `count`."""
+    owners = shares(arrays)
+    found = sum(owner.startswith("policy ") for owner in owners) if count is None else count
+    return [owners.get(f"policy {number}", {}) for number in range(found)]
+
+
+def read_library(file: Path) -> LibraryFile:
+    """A library's file; one that is something else, damaged or altered is refused."""
     try:
         content = read_checkpoint(file)
         if content.values.get("kind") != KIND:
@@ -200,23 +275,16 @@ def _read(file: Path) -> tuple[Checkpoint, dict[str, Any], int]:
         raise UsageError(
             f"{file} has another number of policies or tasks than it says: it was altered; use another copy"
         )
-    return content, settings, count
+    states = states_in(content.arrays, count)
+    return LibraryFile(states, assignment, settings, bool(content.values.get("for_training")))
 
 
-def _restore(learner: Any, state: dict[str, NDArray[Any]], file: Path, is_whole: bool) -> None:
-    if is_whole or not _is_built_in(learner):
-        try:
-            learner.load_state_dict(state)
-        except (ValueError, KeyError, TypeError, IndexError) as error:
-            raise UsageError(
-                f"the policies in {file} do not fit this version or the given learner ({error})"
-            ) from error
-    else:
-        try:
-            learner.check_limits(state)
-            for name in learner.acting_fields:
-                restore(learner.arrays.policy[name], state[name][None], name)
-        except (ValueError, KeyError):
-            raise UsageError(
-                f"{file} has policies of another shape than its settings say: it was altered; use another copy"
-            ) from None
+def _restore(learner: Any, state: State, file: Path, is_whole: bool) -> None:
+    try:
+        load_into(learner, state, is_whole)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        if is_whole or not _is_built_in(learner):
+            reason = f"the policies in {file} do not fit this version or the given learner ({error})"
+        else:
+            reason = f"{file} has policies of another shape than its settings say: it was altered; use another copy"
+        raise UsageError(reason) from error

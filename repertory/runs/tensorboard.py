@@ -1,4 +1,4 @@
-"""TensorBoard event files of a run: score, selection shares, loss per policy, health, against steps.
+"""TensorBoard event files of a run: score, by task too, selection shares, loss per policy, health, against steps.
 
 They are in the folder `tensorboard` of the run. A run that is resumed from a checkpoint tells TensorBoard to drop what
 was logged after it.
@@ -14,6 +14,7 @@ from typing import Any
 from repertory.core.lifetime import Lifetime, Monitor
 from repertory.core.tally import BlockTally
 from repertory.errors import UsageError
+from repertory.runs.scalars import BlockScalars
 
 FOLDER = "tensorboard"
 
@@ -21,54 +22,34 @@ FOLDER = "tensorboard"
 class TensorBoardMonitor(Monitor):
     """Writes scalars at the end of each block."""
 
-    def __init__(self, folder: Path, score: str) -> None:
+    def __init__(self, folder: Path) -> None:
         try:
             from tensorboard.compat.proto.event_pb2 import Event, SessionLog
             from tensorboard.compat.proto.summary_pb2 import Summary
             from tensorboard.summary.writer.event_file_writer import EventFileWriter
         except ImportError:
-            raise UsageError("--tensorboard needs TensorBoard; next: pip install 'repertory[tensorboard]'") from None
+            raise UsageError("TensorBoard files need TensorBoard; next: pip install 'repertory[tensorboard]'") from None
         self._event, self._session, self._summary, self._new_writer = Event, SessionLog, Summary, EventFileWriter
         self._folder = folder / FOLDER
-        self._score = score
         self._writer: Any = None
-        self._steps = 0
-        self._losses: dict[int, tuple[int, float]] = {}
-        self._lifetime: Lifetime | None = None
+        self._scalars: BlockScalars | None = None
 
     def lifetime_begins(self, lifetime: Lifetime) -> None:
         """Begin where the lifetime is, at its start or at a checkpoint."""
-        self._lifetime = lifetime
-        self._losses = {number: _losses(policy) for number, policy in enumerate(lifetime.policies)}
-        self._steps = sum(row["steps"] for row in lifetime.rows)
+        self._scalars = BlockScalars(lifetime)
         self._folder.mkdir(parents=True, exist_ok=True)
         self._writer = self._new_writer(str(self._folder))
         start = self._session(status=self._session.START)
-        self._writer.add_event(self._event(wall_time=time.time(), step=self._steps + 1, session_log=start))
+        self._writer.add_event(self._event(wall_time=time.time(), step=self._scalars.steps + 1, session_log=start))
 
     def block_ended(self, tally: BlockTally) -> None:
-        assert self._lifetime is not None
-        self._steps += tally.steps
-        scalars = {"score": tally.score(self._score), "task": float(tally.task)}
-        for number, (policy, plays) in enumerate(zip(self._lifetime.policies, tally.plays, strict=False)):
-            scalars[f"share/policy {number}"] = plays / tally.episodes
-            updates, total = _losses(policy)
-            earlier_updates, earlier_total = self._losses.get(number, (0, 0.0))
-            if updates > earlier_updates:
-                scalars[f"loss/policy {number}"] = (total - earlier_total) / (updates - earlier_updates)
-            self._losses[number] = updates, total
-        scalars |= {f"health/{name}": value for name, value in tally.health.items() if value is not None}
-        values = [self._summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
+        assert self._scalars is not None
+        values = [self._summary.Value(tag=tag, simple_value=value) for tag, value in self._scalars.of(tally).items()]
         summary = self._summary(value=values)
         with contextlib.suppress(OSError):  # a full disk ends the run where it is saved, with a message
-            self._writer.add_event(self._event(wall_time=time.time(), step=self._steps, summary=summary))
+            self._writer.add_event(self._event(wall_time=time.time(), step=self._scalars.steps, summary=summary))
 
     def lifetime_ends(self) -> None:
         if self._writer is not None:
             with contextlib.suppress(OSError):
                 self._writer.close()
-
-
-def _losses(policy: Any) -> tuple[int, float]:
-    losses = getattr(policy, "losses", None)
-    return losses() if losses is not None else (0, 0.0)
