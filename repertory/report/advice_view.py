@@ -29,8 +29,15 @@ def tried_table(advice: Advice) -> pd.DataFrame:
 
 
 def regrets_table(advice: Advice) -> pd.DataFrame:
-    """A row per trained policy and task."""
-    return advice.regrets.reset_index().melt("trained on", var_name="task", value_name="loss")
+    """A row per trained policy and task, with what theory says of those that were trained alone."""
+    table = _by_pair(advice.regrets, "loss")
+    if advice.estimates is None:
+        return table
+    return table.merge(_by_pair(advice.estimates, "loss in theory"), how="left")
+
+
+def _by_pair(matrix: pd.DataFrame, name: str) -> pd.DataFrame:
+    return matrix.reset_index().melt("trained on", var_name="task", value_name=name)
 
 
 def advice_chart(name: str, advice: Advice) -> Chart:

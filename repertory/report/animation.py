@@ -28,6 +28,8 @@ LINE, MARGIN, FONT_SIZE, SMALLEST_FONT, NARROWEST = 18, 8, 13, 8, 280
 """Of the caption below each frame, in pixels."""
 PAPER, INK, PALE_INK = "#ffffff", "#202124", "#5f6368"
 EXACT_COLOURS, MIXED_COLOURS, PALETTE_SAMPLES = 32, 96, 12
+NEARLY_WHITE = 235
+"""Of 255."""
 TWINS = 8
 """Colours that differ by no more than this count as one."""
 
@@ -54,7 +56,7 @@ class Limits:
 
 
 IN_A_FILE = Limits()
-IN_A_PAGE = Limits(frames=201, side=360, size=300_000, steps=201)
+IN_A_PAGE = Limits(frames=201, side=360, size=80_000, steps=201)
 """Two hundred steps are a whole episode of Cartpole, and enough of the thousand of POcman."""
 
 
@@ -69,7 +71,7 @@ def write_animation(performance: Performance, out: Path, fps: float | None = Non
 
 
 def embedded_animation(performance: Performance) -> bytes:
-    """The beginning of a performance as a small animated picture of at most 300 kB, for a page; see `data_uri`."""
+    """The beginning of a performance as a small animated picture of at most 80 kB, for a page; see `data_uri`."""
     return animate(performance, "WEBP", None, IN_A_PAGE)
 
 
@@ -77,6 +79,13 @@ def data_uri(animation: bytes) -> str:
     """What an `<img src=...>` takes."""
     kind = "gif" if animation.startswith(b"GIF") else "webp"
     return f"data:image/{kind};base64,{base64.b64encode(animation).decode()}"
+
+
+def is_on_white(animation: bytes) -> bool:
+    """Whether the edge of its first frame is white, or nearly."""
+    with Image.open(io.BytesIO(animation)) as first:
+        edge = np.asarray(first.convert("L"))[0]
+    return bool(edge.min() >= NEARLY_WHITE)
 
 
 def animate(performance: Performance, file_format: str, fps: float | None, limits: Limits) -> bytes:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.errors import one_line
+from repertory.wording import task_labels
 
 Values: TypeAlias = "Sequence[Any] | NDArray[Any]"
 LINE, POINTS, BOTH, STEPS, BARS = "line", "points", "both", "steps", "bars"
@@ -49,6 +50,10 @@ class Series:
     hover: Sequence[str] | None = None
     """What is said of each point where a pointer can ask; the numbers if not given."""
     in_legend: bool = True
+    labels: Sequence[str] | None = None
+    """Written beside the points."""
+    label_side: str = "right"
+    """Or left."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,8 @@ class Axis:
     is_logarithmic: bool = False
     slant: float = 0
     """Degrees by which labels are turned."""
+    brief: Sequence[str] | None = None
+    """Labels for a screen that is too narrow for the others."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,8 @@ class Chart:
     """right, below or inside."""
     size: tuple[float, float] = (7, 4.4)
     """In inches."""
+    are_small: bool = False
+    """Whether panels are small and many; they are then two in a row even on a phone."""
 
     @property
     def panels(self) -> list[Panel]:
@@ -152,6 +161,14 @@ def numbered(count: int) -> list[str]:
     while count > EVERY_LABEL * every:
         every *= 10
     return [str(place) if place % every == 0 else "" for place in range(count)]
+
+
+def task_axis(names: Sequence[str], is_across: bool = False) -> Axis:
+    """Of the tasks of a domain; on a narrow screen, by their numbers."""
+    numbers = numbered(len(names))
+    if len(names) > EVERY_LABEL:
+        return Axis("task", numbers)
+    return Axis("task", task_labels(names), brief=numbers, slant=45 if is_across else 0)
 
 
 def tick_places(axis: Axis) -> dict[float, str] | None:

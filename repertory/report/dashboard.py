@@ -15,7 +15,7 @@ from typing import Any
 
 from repertory.errors import UsageError, one_line
 from repertory.report.page import page_content, render
-from repertory.report.sections import all_sections
+from repertory.report.sections import chapters
 from repertory.sweeps.results import read_results
 
 ADDRESS = "127.0.0.1"
@@ -51,7 +51,7 @@ class DashboardServer(ThreadingHTTPServer):
             if state != self._state:
                 try:
                     results = read_results(self._path)
-                    content = page_content(results, all_sections(results, with_slow=False))
+                    content = page_content(results, chapters(results, with_slow=False))
                     self._content = json.dumps(content, allow_nan=False)
                     self._state = state
                 except UsageError as reason:  # a file is being replaced, or the runs are gone

@@ -29,20 +29,30 @@ def by_domain(results: Results) -> list[Part]:
     But for the domain of the experiment that a sweep is of: its conditions keep their names, and with them what the
     paper has published of them.
     """
+    parts = apart(results)
+    if len(parts) < 2:
+        return [replace(part, is_alone=True, results=results) for part in parts]
+    return [part if part.results.sweep is not None else replace(part, results=_renamed(part)) for part in parts]
+
+
+def _renamed(part: Part) -> Results:
+    runs = (replace(run, condition=part.named(run.condition)) for run in part.results.runs)
+    return replace(part.results, runs=tuple(runs))
+
+
+def apart(results: Results) -> list[Part]:
+    """The runs of each domain as if they had a folder of their own; only those of its own domain are a sweep's."""
     groups: dict[str, list[Run]] = {}
     for run in results.runs:
         groups.setdefault(_key(run), []).append(run)
-    if len(groups) < 2:
-        return [Part("" if not results.runs else _domain(results.runs[0]), results, is_alone=True)]
     home = None if results.experiment is None else results.experiment.domain
+    labels = _labels([_domain(runs[0]) for runs in groups.values()])
+    if len(groups) < 2:
+        return [Part(labels[0] if labels else "", results, is_alone=True)]
     parts = []
-    for label, runs in zip(_labels([_domain(runs[0]) for runs in groups.values()]), groups.values(), strict=True):
-        part = Part(label, results, is_alone=False)
-        if label == home:
-            own = replace(results, runs=tuple(runs))
-        else:
-            own = replace(results, runs=tuple(replace(r, condition=part.named(r.condition)) for r in runs), sweep=None)
-        parts.append(replace(part, results=own))
+    for label, runs in zip(labels, groups.values(), strict=True):
+        own = replace(results, runs=tuple(runs), sweep=results.sweep if label == home else None)
+        parts.append(Part(label, own, is_alone=False))
     return parts
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from repertory.analysis.evaluation import Evaluation
 from repertory.errors import UsageError
 from repertory.paper.cover import Cover, relative_regrets
-from repertory.report.chart import Axis, Chart, Heatmap, numbered, single
+from repertory.report.chart import Axis, Chart, Heatmap, numbered, single, task_axis
+from repertory.wording import counted
 
 COLUMNS = ("policy", "task", "name", "score")
 """That a CSV file must have."""
@@ -46,14 +47,15 @@ def regret_chart(name: str, found: Evaluation) -> Chart:
         ]
         for policy, rows in enumerate(zip(found.scores, regrets, strict=True))
     ]
+    shape = f"{counted(policies, 'policy')} on {counted(tasks, 'task')}"
     heatmap = Heatmap(regrets, f"{found.score} lost to the best policy", is_reversed=True, low=0.0, hover=hover)
     return single(
         name,
         [heatmap],
-        Axis("task", numbered(tasks)),
+        task_axis(found.task_names, is_across=True),
         Axis("policy", numbered(policies)),
-        title=f"{policies} policies on {tasks} tasks, greedy, {found.episodes} episodes each",
-        size=(max(4.5, min(14.0, 0.26 * tasks + 2.4)), max(2.6, min(14.0, 0.24 * policies + 1.6))),
+        title=f"{shape}, greedy, {counted(found.episodes, 'episode')} each",
+        size=(max(4.5, min(14.0, 0.26 * tasks + 2.4)), max(3.6, min(14.0, 0.24 * policies + 2.6))),
     )
 
 

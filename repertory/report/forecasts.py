@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from repertory import catalogue
 from repertory.analysis.controls import capacity_of, scores_by_policies
 from repertory.analysis.pilot import candidates
 from repertory.errors import UsageError
@@ -18,6 +17,10 @@ from repertory.report.table import Column, Table, column, name_column
 from repertory.sweeps.results import Results
 
 FOLDER = "recommend"
+PILOT, CLUSTERS = "/pilot", "/clusters"
+METHODS = ("", PILOT, CLUSTERS)
+"""Ways to come to a number, as they are written after a recommendation's name: by `capacity recommend`, and by two
+others to compare it with."""
 SETTLED = 0.95
 """Share of resamples in which a number is the least within the tolerance, for full-length runs to have settled it."""
 
@@ -40,6 +43,8 @@ class Made:
     core_seconds: float
     said: str
     made_by: str
+    method: str = ""
+    """See `METHODS`."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -60,7 +65,13 @@ class Made:
 def forecast_section(root: Path, sweeps: Sequence[Results]) -> Section | None:
     """Of the recommendations in a folder of sweeps; None if there are none."""
     made = [Made.from_json(json.loads(file.read_text())) for file in sorted((root / FOLDER).glob("*.json"))]
-    rows = [_row(row, found, sweeps) for row in forecasts() for found in made if found.name == row.name]
+    rows = [
+        _row(row, found, others, sweeps)
+        for row in forecasts()
+        for found in made
+        if found.name == row.name and not found.method
+        for others in [{each.method: each for each in made if (each.name, each.seed) == (found.name, found.seed)}]
+    ]
     if not rows:
         return None
     columns = [
@@ -72,23 +83,27 @@ def forecast_section(root: Path, sweeps: Sequence[Results]) -> Section | None:
         Column("steps", lambda row: f"{row['steps'] / 1e6:.1f} M"),
         Column("of all sizes", lambda row: f"{row['share']:.1%}"),
         column("core-minutes", "core minutes"),
+        name_column("pilot says", "pilot"),
+        Column("of the pilot", lambda row: "" if row["of pilot"] is None else f"{row['of pilot']:.0%}"),
+        name_column("clusters", "clusters"),
     ]
     intro = (
         "`repertory reproduce recommend`: what `capacity recommend` said, beside the least number of policies within "
         "5% in the full-length runs above, where they settle it. A learner whose values diverge within the planned "
-        "life has no such number. *of all sizes* is the cost as a share of one full run at every size that is compared."
+        "life has no such number. *of all sizes* is the cost as a share of one full run at every size that is "
+        "compared. *pilot* is how recommendations used to be made, by two short runs of every size, and *of the pilot* "
+        "the cost as a share of its steps. *clusters* is the number of groups that random play leaves."
     )
     return Section(FOLDER, "How many policies, foretold", intro, tables=[Table(FOLDER, columns, rows)])
 
 
-def _row(row: Forecast, made: Made, sweeps: Sequence[Results]) -> dict[str, Any]:
+def _row(row: Forecast, made: Made, by_method: Mapping[str, Made], sweeps: Sequence[Results]) -> dict[str, Any]:
     answer, is_settled = full_answer(row, made.tolerance, sweeps)
-    blocks, block_steps = catalogue.lengths(row.domain)
-    life = (row.blocks or blocks) * (row.block_steps or block_steps)
-    sizes = len(candidates(catalogue.domain(row.domain, row.profile).n_tasks))
+    sizes = len(candidates(row.tasks.n_tasks))
     right = ""
     if is_settled and made.diverged_after is None:
         right = "yes" if made.policies is not None and abs(made.policies - int(answer)) <= 1 else "no"
+    pilot, clusters = by_method.get(PILOT), by_method.get(CLUSTERS)
     return {
         "name": row.name,
         "seed": made.seed,
@@ -96,8 +111,11 @@ def _row(row: Forecast, made: Made, sweeps: Sequence[Results]) -> dict[str, Any]
         "answer": answer if is_settled else f"{answer}, not settled" if answer else "no runs yet",
         "right": right,
         "steps": made.steps,
-        "share": made.steps / (life * sizes),
+        "share": made.steps / (row.life * sizes),
         "core minutes": made.core_seconds / 60,
+        "pilot": "" if pilot is None else str(pilot),
+        "of pilot": None if pilot is None else made.steps / pilot.steps,
+        "clusters": "" if clusters is None else str(clusters),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Sequence
 from functools import cache
@@ -11,17 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from repertory.errors import UsageError
-from repertory.paths import check_new_folder, staged
+from repertory.paths import check_new_file, check_new_folder, staged
 from repertory.report import escaping, table
 from repertory.report.chart import Chart
 from repertory.report.chart_digest import shows
-from repertory.report.section import Section, safe
-from repertory.report.sections import all_sections
-from repertory.report.sections.overview import headline
+from repertory.report.page_html import chapters_html, contents_html, summary_html
+from repertory.report.section import safe
+from repertory.report.sections import Chapter, chapters
 from repertory.report.to_plotly import to_plotly
 from repertory.sweeps.results import Results
 
 PAGE, FIGURES, TABLES = "index.html", "figures", "tables"
+
+
+def check_place(out: Path) -> None:
+    """Fail if a report cannot be written there: before any work."""
+    check_new_folder(out)
+    check_new_file(out / PAGE)
+    for folder in (TABLES, FIGURES):
+        check_new_folder(out / folder)
+
+
+def check_runs(results: Results) -> None:
+    """Fail if there is nothing to report on."""
+    if not results.runs:
+        damaged = f" that can be read ({results.problems[0]})" if results.problems else " with a block"
+        raise UsageError(f"{results.path} holds no run{damaged}; next: repertory reproduce NAME --out {results.path}")
 
 
 def write_report(results: Results, out: Path, with_figures: bool = False) -> Path:
@@ -29,19 +43,20 @@ def write_report(results: Results, out: Path, with_figures: bool = False) -> Pat
 
     Files of figures take twice the time of all else; one of the very same chart that is there is not drawn again.
     """
-    check_new_folder(out)
-    if not results.runs:
-        damaged = f" that can be read ({results.problems[0]})" if results.problems else " with a block"
-        raise UsageError(f"{results.path} holds no run{damaged}; next: repertory reproduce NAME --out {results.path}")
-    sections = all_sections(results)
+    check_place(out)
+    check_runs(results)
+    found = chapters(results)
     with staged(out, last=PAGE) as scratch:
         (scratch / TABLES).mkdir()
-        for each in sections:
-            for made in (*each.tables, *each.file_tables):
+        for section in (section for chapter in found for section in chapter.sections):
+            for made in (*section.tables, *section.file_tables):
                 table.write_table(made, scratch / TABLES, safe(made.name))
         if with_figures:
-            write_figures([chart for each in sections for chart in each.charts], scratch / FIGURES, out / FIGURES)
-        page = render(page_content(results, sections))
+            write_figures(_charts(found), scratch / FIGURES, out / FIGURES)
+        beside = "Beside this page: its tables as CSV and LaTeX" + (
+            ", its figures as SVG and PNG." * with_figures or "."
+        )
+        page = render(page_content(results, found, beside))
         (scratch / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
     return out / PAGE
 
@@ -59,58 +74,25 @@ def write_figures(charts: Sequence[Chart], folder: Path, earlier: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- HTML
 
 
-def page_content(results: Results, sections: Sequence[Section]) -> dict[str, Any]:
-    """What changes from page to page: HTML for its places, and a Plotly figure for each chart."""
+def page_content(results: Results, chapters: Sequence[Chapter], beside: str = "") -> dict[str, Any]:
+    """What changes from page to page: HTML for its places, and a Plotly figure for each chart.
+
+    `beside` says which files are where the page is.
+    """
     name = results.path.resolve().name
     return {
         "name": name,
         "title": name if results.experiment is None else results.experiment.title,
-        "summary": "".join(f"<p>{escaping.to_html(sentence)}</p>" for sentence in headline(results)),
-        "contents": "\n".join(f'<a href="#{each.name}">{escaping.to_html(each.title)}</a>' for each in sections),
-        "sections": "\n".join(section_html(each) for each in sections),
-        "charts": {chart.name: to_plotly(chart) for each in sections for chart in each.charts},
+        "summary": summary_html(results, chapters),
+        "contents": contents_html(chapters),
+        "sections": chapters_html(chapters),
+        "beside": beside,
+        "charts": {chart.name: to_plotly(chart) for chart in _charts(chapters)},
     }
 
 
-def section_html(section: Section) -> str:
-    parts = [f"<h2>{escaping.to_html(section.title)}</h2>"]
-    parts += [f"<p>{escaping.to_html(section.intro)}</p>"] if section.intro else []
-    parts += [table.to_html(each) for each in section.tables]
-    parts += [_charts_html(section)] if section.charts else []
-    if section.pictures:
-        shown = (_figure_html(f'<img src="{p.source}" alt="" loading="lazy">', p.caption) for p in section.pictures)
-        parts.append(f'<div class="pictures">{"".join(shown)}</div>')
-    parts += [f'<p class="note">{escaping.to_html(note)}</p>' for note in section.notes]
-    parts += [f"<p><code>{escaping.to_html(section.command)}</code></p>"] if section.command else []
-    parts += [
-        f"<details><summary>{escaping.to_html(detail.title)}</summary><pre>{escaping.to_html(detail.text)}</pre></details>"
-        for detail in section.details
-    ]
-    return f'<section id="{section.name}">\n' + "\n".join(parts) + "\n</section>"
-
-
-def _charts_html(section: Section) -> str:
-    if section.first_choice is None:
-        places = "".join(_figure_html(_plot(chart.name, chart.name), chart.caption) for chart in section.charts)
-        return f'<div class="charts">{places}</div>'
-    first = section.charts[section.first_choice]
-    options = "".join(
-        f'<option value="{html.escape(chart.name)}"{" selected" if chart is first else ""}>'
-        f"{escaping.to_html(chart.label)}</option>"
-        for chart in section.charts
-    )
-    place = f"{section.name}-plot"
-    select = f'<select data-plot="{place}" aria-label="{escaping.to_html(section.title)}">{options}</select>'
-    return f'{select}<div class="charts">{_figure_html(_plot(place, first.name), "")}</div>'
-
-
-def _plot(place: str, chart: str) -> str:
-    return f'<div class="plot" id="{html.escape(place)}" data-chart="{html.escape(chart)}"></div>'
-
-
-def _figure_html(content: str, caption: str) -> str:
-    shown = f"<figcaption>{escaping.to_html(caption)}</figcaption>" if caption else ""
-    return f"<figure>{content}{shown}</figure>"
+def _charts(chapters: Sequence[Chapter]) -> list[Chart]:
+    return [chart for chapter in chapters for section in chapter.sections for chart in section.charts]
 
 
 def render(content: dict[str, Any], live_every: float | None = None) -> str:
@@ -125,6 +107,7 @@ def render(content: dict[str, Any], live_every: float | None = None) -> str:
         "<!--SUMMARY-->": content["summary"],
         "<!--CONTENTS-->": content["contents"],
         "<!--SECTIONS-->": content["sections"],
+        "<!--BESIDE-->": content["beside"],
         "/*CHARTS*/": embedded_json(content["charts"]),
         "/*PLOTLY*/": _plotly(),
         "/*SCRIPT*/": _static("page.js"),
@@ -140,7 +123,7 @@ def render(content: dict[str, Any], live_every: float | None = None) -> str:
 def embedded_json(data: Any) -> str:
     """JSON that no name in it can end the script element with."""
     return (
-        json.dumps(data, allow_nan=False)
+        json.dumps(data, allow_nan=False, separators=(",", ":"))
         .replace("<", "\\u003c")
         .replace("\u2028", "\\u2028")
         .replace("\u2029", "\\u2029")
@@ -152,8 +135,6 @@ def _static(name: str) -> str:
     return resources.files("repertory.report").joinpath("static", name).read_text(encoding="utf-8")
 
 
-@cache
 def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return get_plotlyjs().replace("</script", "<\\/script")
+    """Plotly's own bundle of what charts with two axes need, a third of the whole; its licence is beside it."""
+    return _static("plotly-cartesian.min.js").replace("</script", "<\\/script")

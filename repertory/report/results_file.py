@@ -23,7 +23,18 @@ from repertory.report.claims import UNDECIDED, Judgement, claims_table, count_te
 from repertory.report.forecasts import FOLDER as FORECASTS
 from repertory.report.forecasts import forecast_section
 from repertory.report.section import Section
-from repertory.report.sections import capacity, development, frontier, health, learning, scores, tasks, time
+from repertory.report.sections import (
+    capacity,
+    contexts,
+    development,
+    frontier,
+    growth,
+    health,
+    learning,
+    scores,
+    tasks,
+    time,
+)
 from repertory.report.sections.claims import RULE_OF_VERDICTS, counts
 from repertory.report.sections.overview import sweeps_section
 from repertory.report.table import to_markdown
@@ -35,8 +46,8 @@ INTRODUCTION, CLAIMS, CONCLUSION = "introduction", "claims", "conclusion"
 WARNING = (
     "<!-- Made by `repertory results` from the records and the notes beside them: edit those, not this file. -->\n"
 )
-KINDS = (scores, development, tasks, health, capacity, learning, frontier, time)
-TABLES = ("conditions", "health", "capacity", "frontier", "time")
+KINDS = (scores, development, tasks, health, capacity, learning, contexts, growth, frontier, time)
+TABLES = ("conditions", "health", "capacity", "contexts", "growth", "frontier", "time")
 """The sections whose tables are shown, in this order."""
 CHARTS = ("published", "development", "tasks", "health", "capacity", "forgetting", "transfer", "frontier")
 """The charts that are shown; the first before the tables, the others after them. Each name may stand for several, such

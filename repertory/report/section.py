@@ -19,6 +19,8 @@ class Picture:
     source: str
     """A data URI."""
     caption: str
+    is_on_white: bool = False
+    """Whether it is a drawing on white, whose colours a dark page may turn round."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ TEXT, PROSE, NUMBER, SHARE = "text", "prose", "number", "share"
 """Kinds of column: a name, sentences that may be broken into lines, numbers, and how much of a whole is done."""
 STRONG, GOOD, BAD, DIM = "strong", "good", "bad", "dim"
 """Tones of a cell."""
+NARROW, TEXT_AT_LEAST = 80, 12
+"""Columns of the narrowest terminal that names are whole in, and of text that can be broken."""
 CONSOLE_STYLES = {STRONG: "bold", GOOD: "green", BAD: "red", DIM: "dim"}
 
 
@@ -36,6 +39,9 @@ class Column:
     """The text of a cell; empty where there is nothing to say."""
     kind: str = NUMBER
     tone: Callable[[Row], str] = lambda row: ""
+    value: Callable[[Row], Any] | None = None
+    """Of a column of single values: what is shown, to as many decimals in every row."""
+    digits: int = 4
 
     @property
     def is_text(self) -> bool:
@@ -45,7 +51,9 @@ class Column:
 def column(title: str, key: str | None = None, digits: int = 4, kind: str = NUMBER) -> Column:
     """A single value, under its own name if no other is given."""
     source = title if key is None else key
-    return Column(title, lambda row: number(row.get(source), digits), kind)
+    return Column(
+        title, lambda row: number(row.get(source), digits), kind, value=lambda row: row.get(source), digits=digits
+    )
 
 
 def name_column(title: str, key: str | None = None, kind: str = TEXT) -> Column:
@@ -59,6 +67,37 @@ def number(value: Any, digits: int = 4) -> str:
     if isinstance(value, bool) or type(value).__name__ == "bool":  # NumPy's own as well
         return "yes" if value else "no"
     return f"{value:.{digits}g}" if isinstance(value, float) else value if isinstance(value, str) else str(value)
+
+
+def decimals(values: Sequence[Any], digits: int) -> int | None:
+    """Behind the point in every number of a column: its largest has so many digits, and none ends in needless zeros.
+
+    None where there is nothing to align, or where the smallest numbers would be shown as 0.
+    """
+    sizes = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value) and value]
+    if not sizes or max(sizes) / min(sizes) > 10**digits or max(sizes) >= 10 ** (2 * digits):
+        return None
+    most = max(0, digits - 1 - math.floor(math.log10(max(sizes))))
+    return next(
+        (fewer for fewer in range(most) if all(f"{s:.{most}f}" == f"{round(s, fewer):.{most}f}" for s in sizes)), most
+    )
+
+
+def _aligned(column: Column, rows: Sequence[Row]) -> list[str]:
+    """The text of a column's cells."""
+    shown = [column.show(row) for row in rows]
+    if column.value is None:
+        return shown
+    values = [column.value(row) for row in rows]
+    places = decimals(values, column.digits)
+    return [
+        f"{value:.{places}f}" if places is not None and text and _is_number(value) else text
+        for value, text in zip(values, shown, strict=True)
+    ]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 class Cell(NamedTuple):
@@ -76,7 +115,11 @@ class Table:
 
     def shown(self) -> tuple[list[Column], list[list[Cell]]]:
         """Columns and lines of cells, without the columns that are empty in all rows."""
-        lines = [[Cell(column, column.show(row), column.tone(row)) for column in self.columns] for row in self.rows]
+        texts = [_aligned(column, self.rows) for column in self.columns]
+        lines = [
+            [Cell(column, text[place], column.tone(row)) for column, text in zip(self.columns, texts, strict=True)]
+            for place, row in enumerate(self.rows)
+        ]
         filled = [index for index in range(len(self.columns)) if any(line[index].text for line in lines) or not lines]
         return [self.columns[index] for index in filled], [[line[index] for index in filled] for line in lines]
 
@@ -100,18 +143,26 @@ def from_frame(name: str, frame: pd.DataFrame) -> Table:
 # -------------------------------------------------------------------------------------------------- what it becomes
 
 
-def to_html(table: Table) -> str:
+def to_html(table: Table, label: str = "") -> str:
+    """In a region that scrolls sideways, by keyboard too; the name in the first column is the heading of its row."""
     columns, lines = table.shown()
-    head = "".join(f'<th class="{column.kind}">{escaping.to_html(column.title)}</th>' for column in columns)
-    rows = "\n".join(f"<tr>{''.join(map(_html_cell, line))}</tr>" for line in lines)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table></div>'
+    head = "".join(f'<th scope="col" class="{column.kind}">{escaping.to_html(column.title)}</th>' for column in columns)
+    rows = "\n".join(f"<tr>{''.join(_html_cell(cell, cell is line[0]) for cell in line)}</tr>" for line in lines)
+    named = escaping.to_html(label or table.name)
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{named}"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>\n{rows}\n</tbody></table></div>"
+    )
 
 
-def _html_cell(cell: Cell) -> str:
+def _html_cell(cell: Cell, is_first: bool) -> str:
     content = escaping.to_html(cell.text)
     if cell.column.kind == SHARE and cell.text:
-        content = f'<progress max="100" value="{cell.text.rstrip("%")}">{cell.text}</progress>'
-    return f'<td class="{cell.column.kind} {cell.tone}">{content}</td>'
+        content = f'<progress max="100" value="{cell.text.rstrip("%")}" aria-label="{cell.text}">{cell.text}</progress>'
+    kind = f'class="{cell.column.kind} {cell.tone}"'
+    return (
+        f'<th scope="row" {kind}>{content}</th>' if is_first and cell.column.is_text else f"<td {kind}>{content}</td>"
+    )
 
 
 def to_markdown(table: Table) -> str:
@@ -156,18 +207,31 @@ def _is_nan(value: Any) -> bool:
 
 
 def to_console(table: Table) -> rich_table.Table:
+    """For a terminal that may have 80 columns: numbers are never broken, and names only if nothing else helps."""
     columns, lines = table.shown()
     has_prose = any(column.kind == PROSE for column in columns)
     padding = (0, 2, 1, 0) if has_prose else (0, 1)
     made = rich_table.Table(box=None, header_style="bold", pad_edge=False, padding=padding)
-    for column in columns:
+    longest = [max(map(len, column.title.split()), default=1) for column in columns]
+    widths = [max(word, *(len(line[place].text) for line in lines), 1) for place, word in enumerate(longest)]
+    least = [
+        min(width, TEXT_AT_LEAST) if column.is_text else width for column, width in zip(columns, widths, strict=True)
+    ]
+    fits = sum(least[1:], 2 * len(least)) + max(widths[:1], default=0) <= NARROW + 2
+    for place, (column, width) in enumerate(zip(columns, widths, strict=True)):
         ratio = 1 if column.kind == PROSE else None
         side: Any = "left" if column.is_text else "right"
-        whole = ratio is None and (has_prose or column is columns[0])  # names are the last to be cut
-        made.add_column(Text(column.title), justify=side, ratio=ratio, no_wrap=whole)
+        is_whole = not column.is_text or (place == 0 and (has_prose or fits))
+        title = column.title if column.is_text else _broken(column.title, width)
+        made.add_column(Text(title), justify=side, ratio=ratio, no_wrap=is_whole, overflow="fold")
     for line in lines:
         made.add_row(*(Text(escaping.to_console(cell.text), CONSOLE_STYLES.get(cell.tone, "")) for cell in line))
     return made
+
+
+def _broken(title: str, width: int) -> str:
+    """A heading in lines no wider than the numbers below it, as far as its words allow."""
+    return "\n".join(textwrap.wrap(title, width, break_long_words=False, break_on_hyphens=False)) or title
 
 
 def write_table(table: Table, folder: Path, name: str) -> None:

@@ -12,6 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
+from matplotlib.ticker import LogLocator
 from matplotlib.transforms import Affine2D
 from PIL import Image, PngImagePlugin
 
@@ -55,14 +56,21 @@ def to_matplotlib(chart: Chart, dpi: int = DPI) -> Figure:
     is_shared = len(chart.panels) > 1
     shared: Any = {"sharex": "col", "sharey": "row"} if is_shared else {}
     grid = figure.subplots(len(chart.rows), columns, squeeze=False, **shared)
-    drawn = list(zip(grid.flat, chart.panels, strict=True))
+    drawn = list(zip(grid.flat, chart.panels, strict=False))  # the last row may have fewer
     for axes, panel in drawn:
         _draw_panel(figure, axes, panel)
+    empty = grid.flat[len(drawn) :]
+    for axes in empty:
+        axes.set_visible(False)
     for axes, panel in drawn:  # only now do axes that share a range know how far the marks reach
         _dress(axes, axes.xaxis, panel.x, axes.set_xlim, axes.set_xscale)
         _dress(axes, axes.yaxis, panel.y, axes.set_ylim, axes.set_yscale)
         if is_shared:
             axes.label_outer()
+    for axes, panel in drawn[len(drawn) - columns : len(drawn) - columns + len(empty)]:  # with nothing below them
+        axes.tick_params(labelbottom=True)
+        axes.xaxis.set_label_text(shown(panel.x.title))
+        axes.xaxis.label.set_visible(True)
     if chart.title:
         figure.suptitle(shown(chart.title), fontsize=10)
     _add_legend(figure, chart, grid)
@@ -120,6 +128,9 @@ def _draw_series(axes: Any, series: Series) -> None:
         axes.plot(x, y, **style)
     else:
         axes.errorbar(x, y, np.nan_to_num(np.asarray(series.error, float)), elinewidth=0.9, **style)
+    away, side = (6, "left") if series.label_side == "right" else (-6, "right")
+    for at, text in zip(zip(x, y, strict=True), series.labels or [], strict=False):
+        axes.annotate(shown(text), at, (away, 0), textcoords="offset points", ha=side, va="center", fontsize=7)
 
 
 def _draw_heatmap(figure: Figure, axes: Any, heatmap: Heatmap) -> None:
@@ -157,6 +168,8 @@ def _write_cells(axes: Any, text: Sequence[Sequence[str]], shades: Any) -> None:
 def _dress(axes: Any, axis: Any, described: Axis, limit: Any, scale: Any) -> None:
     if described.is_logarithmic:
         scale("log")
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # a range within one power of ten has ticks as well
+        axis.set_major_formatter("{x:g}")
         axes.minorticks_off()
     places: Mapping[float, str] | None = tick_places(described)
     if places is not None:

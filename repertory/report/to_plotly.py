@@ -6,6 +6,7 @@ Colours of text and grid are the page's, which has a light and a dark theme; see
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -38,8 +39,9 @@ PHONE, PAGE = 300, 1000
 """Pixels across that a chart has at least."""
 LEGEND_LINE, LEGEND_LETTER, LEGEND_SYMBOL = 20, 8, 60
 """Pixels that a line of a legend is high, and that a letter and what is before the name are wide."""
-PANEL, TITLE, AXIS = 330, 34, 60
-"""Pixels that a panel, a title above it and the labels below it take."""
+DIGITS = 5
+PANEL, SMALL_PANEL, TITLE, PANEL_TITLE, AXIS = 330, 170, 26, 20, 60
+"""Pixels that a panel, one of many, titles of a chart and of a panel, and the labels below take."""
 
 
 def to_plotly(chart: Chart) -> dict[str, Any]:
@@ -51,7 +53,16 @@ def to_plotly(chart: Chart) -> dict[str, Any]:
             trace = _trace(mark, named)
             if trace is not None:
                 data.append({**trace, "xaxis": _axis("x", number), "yaxis": _axis("y", number)})
-    return plain({"data": data, "layout": _layout(chart, named, False), "narrow": _layout(chart, named, True)})
+    return _brief(plain({"data": data, "layout": _layout(chart, named, False), "narrow": _layout(chart, named, True)}))
+
+
+def _brief(value: Any) -> Any:
+    """Numbers to as many digits as a screen could ever show: half of the bytes of a page's charts."""
+    if isinstance(value, dict):
+        return {key: _brief(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_brief(entry) for entry in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
 def shown(text: str) -> str:
@@ -80,7 +91,9 @@ def _trace(mark: Any, named: set[str]) -> dict[str, Any] | None:
 
 def _series(series: Series) -> dict[str, Any]:
     made: dict[str, Any] = {"x": series.x, "y": series.y, "hoverinfo": "x+y+name"}
-    if series.hover is not None:
+    if series.hover is not None and not any(series.hover):
+        made["hoverinfo"] = "skip"
+    elif series.hover is not None:
         made |= {"hoverinfo": "text", "hovertext": [_lines(text) for text in series.hover]}
     if series.error is not None:
         lengths = np.nan_to_num(np.array(series.error, float))
@@ -91,6 +104,9 @@ def _series(series: Series) -> dict[str, Any]:
     line: dict[str, Any] = {"color": series.colour, "width": series.width, "dash": series.dash}
     if series.kind == STEPS:
         line["shape"] = "hv"
+    if series.labels is not None:
+        mode = f"{mode}+text"
+        made |= {"text": [shown(text) for text in series.labels], "textposition": f"middle {series.label_side}"}
     symbol = MARKERS.get(series.marker, series.marker)
     marker: dict[str, Any] = {"color": series.colour, "size": series.size, "symbol": symbol}
     if symbol == "line-ew":
@@ -141,8 +157,10 @@ def _heatmap(heatmap: Heatmap) -> dict[str, Any]:
 
 
 def _layout(chart: Chart, named: set[str], is_narrow: bool) -> dict[str, Any]:
+    columns = max(len(row) for row in chart.rows)
+    if is_narrow:
+        columns = min(columns, 2) if chart.are_small else 1
     panels = _alone(chart) if is_narrow else chart.panels
-    columns = 1 if is_narrow else max(len(row) for row in chart.rows)
     rows = -(-len(panels) // columns)
     legend: dict[str, Any] = {"itemwidth": 40, "groupclick": "togglegroup"}
     legend_height = 0
@@ -151,22 +169,49 @@ def _layout(chart: Chart, named: set[str], is_narrow: bool) -> dict[str, Any]:
         beside = max(1, (PHONE if is_narrow else PAGE) // (LEGEND_LETTER * longest + LEGEND_SYMBOL))
         legend_height = LEGEND_LINE * -(-len(named) // beside) + 10
         legend |= {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}
-    top = TITLE + 6 if chart.title or chart.rows[0][0].title else 14
+    top = 14 + TITLE * bool(chart.title) + PANEL_TITLE * bool(panels[0].title)
+    height, gap = _heights(chart, rows, columns, is_narrow)
     layout: dict[str, Any] = {
         "showlegend": bool(named),
         "hovermode": "closest",
         "barmode": "group",
         "legend": legend,
-        "height": _height(chart, rows) + legend_height,
+        "height": top + rows * height + (rows - 1) * gap + AXIS + legend_height,
         "margin": {"t": top, "r": 12, "b": AXIS - 4 + legend_height, "l": 60},
         "annotations": [],
         "shapes": [],
     }
     if chart.title:
-        layout["title"] = {"text": shown(chart.title), "font": {"size": 14}, "x": 0.01, "xanchor": "left"}
+        at = {"x": 0.01, "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 10}}
+        layout["title"] = {"text": shown(chart.title), "font": {"size": 14}, **at}
+    share = gap / (rows * height + (rows - 1) * gap)
     for index, panel in enumerate(panels):
-        _add_panel(layout, panel, divmod(index, columns), (rows, columns), len(panels) > 1 and not is_narrow)
+        is_bottom = index + columns >= len(panels)
+        _add_panel(layout, _brief_axes(panel) if is_narrow else panel, index, (rows, columns), share, is_bottom)
     return layout
+
+
+def _heights(chart: Chart, rows: int, columns: int, is_narrow: bool) -> tuple[int, int]:
+    """Pixels of a panel, and between one and the next below it; heatmaps are as high as their rows ask for."""
+    heatmap = chart.panels[0].heatmap
+    height = PANEL
+    if heatmap is not None:
+        labels = 90 if chart.panels[0].x.slant and not is_narrow else 0
+        height = int(min(840, max(160, 19 * len(heatmap.values) + 40))) + labels
+    elif chart.are_small:
+        height = SMALL_PANEL
+    elif rows > 1:
+        height = PANEL * 3 // 4
+    return height, 12 + PANEL_TITLE + (0 if columns > 1 else AXIS)
+
+
+def _brief_axes(panel: Panel) -> Panel:
+    """With the shorter labels of axes that have some."""
+    return replace(panel, x=_brief_axis(panel.x), y=_brief_axis(panel.y))
+
+
+def _brief_axis(axis: Axis) -> Axis:
+    return axis if axis.brief is None else replace(axis, labels=axis.brief, slant=0)
 
 
 def _alone(chart: Chart) -> list[Panel]:
@@ -174,17 +219,8 @@ def _alone(chart: Chart) -> list[Panel]:
     return [
         replace(panel, title=panel.title or above.title, y=replace(panel.y, title=panel.y.title or row[0].y.title))
         for row in chart.rows
-        for panel, above in zip(row, chart.rows[0], strict=True)
+        for panel, above in zip(row, chart.rows[0], strict=False)  # the last row may have fewer
     ]
-
-
-def _height(chart: Chart, rows: int) -> int:
-    """In pixels; heatmaps are as high as their rows ask for."""
-    heatmap = chart.panels[0].heatmap
-    if heatmap is not None:
-        labels = 90 if chart.panels[0].x.slant else 0
-        return int(min(900, max(220, 19 * len(heatmap.values) + 110))) + labels
-    return rows * (PANEL if rows > 1 else PANEL + 90)
 
 
 def _place(index: int, count: int, gap: float) -> list[float]:
@@ -195,22 +231,22 @@ def _place(index: int, count: int, gap: float) -> list[float]:
 
 
 def _add_panel(
-    layout: dict[str, Any], panel: Panel, place: tuple[int, int], shape: tuple[int, int], is_shared: bool
+    layout: dict[str, Any], panel: Panel, index: int, shape: tuple[int, int], gap: float, is_bottom: bool
 ) -> None:
-    """With `is_shared`, panels of a row have the same range of y, those of a column the same range of x."""
-    (row, column), (rows, columns) = place, shape
-    number = row * columns + column + 1
+    """Panels of a row have the same range of y, those of a column the same range of x, if columns are several."""
+    rows, columns = shape
+    (row, column), number = divmod(index, columns), index + 1
     across = _place(column, columns, GAP if columns > 1 else 0)
-    up = _place(rows - 1 - row, rows, 0.36 / rows if rows > 1 else 0)
+    up = _place(rows - 1 - row, rows, gap if rows > 1 else 0)
     x_axis = _axis_layout(panel.x, across, _axis("y", number))
     y_axis = _axis_layout(panel.y, up, _axis("x", number))
     if panel.heatmap is not None:
         y_axis["autorange"] = "reversed"
         x_axis["showgrid"] = y_axis["showgrid"] = False
-    elif is_shared:
+    elif columns > 1:
         if column:
-            y_axis |= {"matches": _axis("y", row * columns + 1), "showticklabels": False}
-        if row < rows - 1:
+            y_axis |= {"matches": _axis("y", row * columns + 1), "showticklabels": False, "title": {"text": ""}}
+        if not is_bottom:
             x_axis |= {"showticklabels": False, "title": {"text": ""}}
         if row:
             x_axis |= {"matches": _axis("x", column + 1)}
@@ -234,9 +270,11 @@ def _axis_layout(axis: Axis, domain: Sequence[float], anchor: str) -> dict[str, 
         names = [shown(text) for text in places.values()]
         made |= {"tickvals": list(places), "ticktext": names, **({"tickangle": -axis.slant} if axis.slant else {})}
     if axis.is_logarithmic:
-        made["type"] = "log"
+        made |= {"type": "log", "tickformat": "~g"}
+        if places is None:
+            made["dtick"] = "D2"  # at 1, 2, 5, 10, ...
     if axis.low is not None and axis.high is not None:
-        made["range"] = [axis.low, axis.high]
+        made["range"] = [math.log10(end) if axis.is_logarithmic else end for end in (axis.low, axis.high)]
     elif axis.low == 0:
         made["rangemode"] = "tozero"
     return made

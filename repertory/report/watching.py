@@ -28,6 +28,7 @@ from repertory.errors import UsageError, check_count
 from repertory.paths import existing_folder
 from repertory.runs.opened import open_run
 from repertory.runs.spec import RunSpec
+from repertory.wording import counted
 
 PICTURE, TEXT = "rgb_array", "ansi"
 """Gymnasium's names for the two ways to draw an environment."""
@@ -128,13 +129,12 @@ class Performance:
             step, total_reward, is_over = step + 1, total_reward + float(reward), terminated or truncated
             yield Moment(episode, step, total_reward, is_over, None)
 
-    def _choose(self, player: AtRest, observation: Any, step: int) -> int:
+    def _choose(self, player: AtRest, observation: Any, step: int) -> Any:
         if not self.explore:
             return player.act(observation)
-        probabilities = player.probabilities(observation)
         if step < getattr(self.spec.learner, "random_first_steps", 0):
-            return int(player.rng.integers(len(probabilities)))
-        return int(player.rng.choice(len(probabilities), p=probabilities))
+            return int(player.rng.integers(len(player.probabilities(observation))))
+        return player.explore(observation)
 
 
 # --------------------------------------------------------------------------------------------- who plays what
@@ -168,7 +168,9 @@ def best_policy(lifetime: Lifetime, task: int) -> int:
     state = selector.state_dict() if selector is not None and hasattr(selector, "state_dict") else {}
     if "policy_of_task" in state:
         return int(state["policy_of_task"][task])
-    if {"values", "steps"} <= state.keys():
+    if selector is not None and hasattr(selector, "ranks"):
+        merits = selector.ranks(task)
+    elif {"values", "steps"} <= state.keys():
         merits = np.where(state["steps"][task] > 0, state["values"][task], -np.inf)
     else:
         merits = np.nan_to_num(recent_shares(lifetime.blocks, task + 1)[task], nan=-np.inf)
@@ -187,7 +189,7 @@ def check_run_folder(path: Path) -> None:
         return
     inside = sorted(file.parent for file in path.glob("**/run.json"))
     if inside:
-        raise UsageError(f"{path} holds {len(inside)} runs; next: choose one of them, such as {inside[0]}")
+        raise UsageError(f"{path} holds {counted(len(inside), 'run')}; next: choose one of them, such as {inside[0]}")
     raise UsageError(f"{path} holds no run; next: give a folder that 'repertory run --out' has made")
 
 

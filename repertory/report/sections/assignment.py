@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from repertory.core.tally import policy_columns
-from repertory.report.chart import EVERY_LABEL, Axis, Chart, Heatmap, numbered, single
+from repertory.report.chart import EVERY_LABEL, Axis, Chart, Heatmap, single, task_axis
 from repertory.report.domains import by_domain
 from repertory.report.section import Section, file_name
 from repertory.report.sections.curve_styles import is_adaptive
@@ -56,10 +56,10 @@ def _chart(run: Run, name: str) -> Chart:
     text = [[str(p) if met else "" for p, met in zip(*row, strict=True)] for row in zip(favourite, is_met, strict=True)]
     hover = [
         [
-            f"{task}\npolicy {policy}, {part:.0%} of episodes" if part == part else "not met"
+            f"task {task}\npolicy {policy}, {part:.0%} of episodes" if part == part else ""
             for policy, part in zip(*rows, strict=True)
         ]
-        for task, *rows in zip(tasks, favourite, share, strict=True)
+        for task, *rows in zip(range(len(tasks)), favourite, share, strict=True)
     ]
     cells = text if len(tasks) <= EVERY_LABEL else None
     heatmap = Heatmap(share, "share of the task's episodes", low=0, high=1, text=cells, hover=hover)
@@ -67,7 +67,7 @@ def _chart(run: Run, name: str) -> Chart:
         name,
         [heatmap],
         Axis("steps (millions), end of stretch", ends),
-        Axis("task", numbered(len(tasks))),
+        task_axis(tasks),
         title=f"{run.condition}, run {run.number}: favourite policy of each task",
         label=f"{run.condition}, run {run.number}",
         size=(8, max(3.0, min(14.0, 0.24 * len(tasks) + 1.2))),

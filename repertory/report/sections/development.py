@@ -12,6 +12,7 @@ from repertory.report.chart import Axis, Band, Chart, Mark, Series, single
 from repertory.report.domains import by_learner
 from repertory.report.section import Section, file_name
 from repertory.report.sections.curve_styles import styles
+from repertory.report.sections.multiples import MOST_TOGETHER, size_of, small_panels
 from repertory.sweeps.results import Results, Run
 
 Conditions: TypeAlias = "Mapping[str, Sequence[Run]]"
@@ -28,10 +29,11 @@ def section(results: Results) -> Section | None:
         charts.append(_chart(name, learner, conditions, stretch))
     if not charts:
         return None
-    intro = f"Score over the lifetime: means over {stretch} blocks. Solid: unadaptive; dashed: adaptive."
+    means = f"means over {stretch} blocks" if stretch > 1 else "each block"
+    intro = f"Score over the lifetime: {means}. Solid: unadaptive; dashed: adaptive."
     several = any(len(runs) > 1 for runs in results.by_condition.values())
-    note = ("The band is the standard error over runs. " if several else "") + "A click on a name hides its curve."
-    return Section("development", "Development", intro, [note], charts=charts)
+    notes = ["The band is the standard error over runs."] if several else []
+    return Section("development", "Development", intro, notes, charts=charts)
 
 
 def stretch_of(results: Results) -> int:
@@ -61,6 +63,11 @@ def score_curve(stretch: int) -> CurveOf:
 
 def _chart(name: str, learner: str, conditions: Conditions, stretch: int) -> Chart:
     marks = curves(conditions, score_curve(stretch))
-    title = f"{learner.upper()}: means over {stretch} blocks"
+    title = f"{learner.upper()}: score over the lifetime"
     score = next(iter(conditions.values()))[0].score_kind
-    return single(name, marks, STEPS_AXIS, Axis(score), title=title, size=(8, 4.4))
+    if len(conditions) <= MOST_TOGETHER:
+        return single(name, marks, STEPS_AXIS, Axis(score), title=title, size=(8, 4.4))
+    own = {name: [mark for mark in marks if getattr(mark, "name", "") == name] for name in conditions}
+    firsts = {condition: runs[0] for condition, runs in conditions.items()}
+    rows = small_panels(own, firsts, STEPS_AXIS, Axis(score))
+    return Chart(name, rows, title=title, legend="below", size=size_of(rows), are_small=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from repertory.agents.protocol import Event
-from repertory.core.tally import events_of
+from repertory.core import tally
 from repertory.report.chart import COLOURS, DOT, GREY, POINTS, Axis, Chart, Series, single
 from repertory.report.section import Section, file_name
 from repertory.report.table import Table, column, name_column
@@ -16,6 +17,11 @@ from repertory.sweeps.results import Results, Run
 MOVES = "moves"
 BIRTHS = ("copy", "new")
 OF_SPLITTING = (MOVES, *BIRTHS, "stays", "ends")
+
+
+def events_of(blocks: pd.DataFrame) -> list[tuple[int, Event]]:
+    """Those of policies: agents tell of other things, too."""
+    return [(block, event) for block, event in tally.events_of(blocks) if event["event"] in OF_SPLITTING]
 
 
 def section(results: Results) -> Section | None:
@@ -51,7 +57,7 @@ def _row(run: Run, block: int, event: Event) -> dict[str, Any]:
 
 
 def told(event: Event) -> str:
-    """An event in words; an agent of another kind is quoted."""
+    """An event in words; one that is not told so is quoted."""
     match event:
         case {"event": "copy", "policy": policy, "of": parent, "task": task}:
             return f"policy {policy}, a copy of {parent}, practises task {task}"

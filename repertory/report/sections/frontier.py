@@ -13,8 +13,8 @@ from repertory.errors import UsageError
 from repertory.report.chart import COLOURS, POINTS, Axis, Chart, Mark, Panel, Series
 from repertory.report.domains import Part, by_domain
 from repertory.report.section import Section
-from repertory.report.sections.final import MARKERS
-from repertory.report.table import Column, Table, column, name_column
+from repertory.report.sections.curve_styles import is_adaptive
+from repertory.report.table import Column, Table, column, decimals, name_column
 from repertory.runs.summary import read_summary
 from repertory.runs.timing import time_used
 from repertory.sweeps.results import Results, Run
@@ -32,11 +32,12 @@ def section(results: Results) -> Section | None:
         "Each point is a method: its lifetime score, with a 95% interval over runs, against the most memory that its "
         "policies took, replay memories included. What is up and to the left is better."
     )
+    places = decimals([row["lifetime"] for row in rows], 4) or 0
     columns = [
         name_column("condition"),
         column("runs"),
         column("lifetime"),
-        Column("95%", lambda row: "" if row["low"] is None else f"{row['low']:.4g} to {row['high']:.4g}"),
+        Column("95%", lambda row: "" if row["low"] is None else f"{row['low']:.{places}f} to {row['high']:.{places}f}"),
         column("final"),
         column("forgetting"),
         Column("MB", lambda row: f"{row['bytes'] / 1e6:.2f}"),
@@ -68,6 +69,9 @@ def _row(part: Part, name: str) -> dict[str, Any] | None:
     return {
         "condition": name,
         "domain": part.domain,
+        "learner": str(runs[0].settings["learner"]["name"]),
+        "adaptive": is_adaptive(runs[0]),
+        "policies": int(runs[0].settings["policies"]),
         "runs": len(runs),
         "lifetime": lifetime.value,
         "low": None if np.isnan(low) else low,
@@ -98,12 +102,36 @@ def _forgetting(results: Results, name: str) -> float | None:
 
 
 def _chart(part: Part, rows: list[dict[str, Any]]) -> Chart:
+    """A colour for each learner, a marker for adaptive; the number of policies beside each point."""
+    own = [row for row in rows if row["domain"] == part.domain]
+    kinds = list(dict.fromkeys((row["learner"], row["adaptive"]) for row in own))
+    learners = list(dict.fromkeys(learner for learner, _adaptive in kinds))
     marks: list[Mark] = []
-    for place, row in enumerate(row for row in rows if row["domain"] == part.domain):
-        spread = 0.0 if row["low"] is None else (row["high"] - row["low"]) / 2
-        colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place // len(COLOURS) % len(MARKERS)]
-        at = [row["bytes"] / 1e6], [row["lifetime"]]
-        marks.append(Series(row["condition"], *at, colour, POINTS, marker=marker, size=9, error=[spread]))
+    for learner, adaptive in sorted(kinds):
+        points = [row for row in own if (row["learner"], row["adaptive"]) == (learner, adaptive)]
+        sizes = [row["policies"] for row in points]
+        names = list(map(str, sizes)) if len(set(sizes)) == len(sizes) else [row["condition"] for row in points]
+        # Numbers of the two kinds stand on either side of a point they share; names, towards the middle of the chart.
+        is_low = np.mean([np.log(row["bytes"]) for row in points]) < np.mean([np.log(row["bytes"]) for row in own])
+        at_right = adaptive if names[0].isdigit() else is_low
+        spread = [0.0 if row["low"] is None else (row["high"] - row["low"]) / 2 for row in points]
+        marks.append(
+            Series(
+                f"{learner.upper()}, {'adaptive' if adaptive else 'unadaptive'}",
+                [row["bytes"] / 1e6 for row in points],
+                [row["lifetime"] for row in points],
+                COLOURS[learners.index(learner) % len(COLOURS)],
+                POINTS,
+                marker="diamond" if adaptive else "circle",
+                size=9,
+                error=spread,
+                label_side="right" if at_right else "left",
+                hover=[f"{row['condition']}: {row['lifetime']:.4g}, {row['bytes'] / 1e6:.3g} MB" for row in points],
+                labels=names,
+            )
+        )
     x, y = Axis("memory (MB)", is_logarithmic=True), Axis("lifetime score")
     name = "frontier" if len({row["domain"] for row in rows}) == 1 else f"frontier-{part.domain}"
-    return Chart(name, [[Panel(marks, x, y)]], title=part.domain, size=(8.2, 4.8))
+    caption = "The number beside a point is how many policies it has."
+    panel = Panel(marks, x, y)
+    return Chart(name, [[panel]], title=part.domain, caption=caption, legend="below", size=(8.2, 4.8))

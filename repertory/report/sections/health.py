@@ -9,11 +9,12 @@ import pandas as pd
 
 from repertory.core.tally import health_of
 from repertory.learners.health import DIVERGED
-from repertory.report.chart import Axis, Chart, Rule, Series, single
+from repertory.report.chart import Axis, Chart, Mark, Rule, Series, single
 from repertory.report.domains import by_learner
 from repertory.report.section import Section, file_name
 from repertory.report.sections.curve_styles import styles
 from repertory.report.sections.development import STEPS_AXIS
+from repertory.report.sections.multiples import MOST_TOGETHER, size_of, small_panels
 from repertory.report.table import BAD, Column, Row, Table, column, name_column
 from repertory.sweeps.results import Results, Run
 
@@ -87,14 +88,19 @@ def _diverged(row: Row) -> str:
 
 
 def _chart(name: str, learner: str, conditions: dict[str, list[Run]]) -> Chart:
-    marks: list[Any] = [Rule(DIVERGED)]
+    marks: dict[str, list[Mark]] = {}
     firsts = [runs[0] for runs in conditions.values()]
     for (condition, runs), style in zip(conditions.items(), styles(firsts), strict=True):
         worst = max(runs, key=lambda run: np.nan_to_num(value_shares(run).max(), nan=-1.0))
         shares = value_shares(worst).dropna().clip(lower=SMALLEST)
         steps = worst.blocks["steps"].cumsum().loc[shares.index] / 1e6
-        marks.append(Series(condition, steps.to_numpy(float), shares.to_numpy(float), **style))
+        marks[condition] = [Rule(DIVERGED), Series(condition, steps.to_numpy(float), shares.to_numpy(float), **style)]
     title = f"{learner.upper()}: largest value / largest possible return"
     caption = "The run with the largest values of each condition. Past the dotted line, a run has diverged."
     y_axis = Axis("share of what is possible", is_logarithmic=True)
-    return single(name, marks, STEPS_AXIS, y_axis, title=title, caption=caption, size=(8, 4.4))
+    if len(conditions) > MOST_TOGETHER:
+        rows = small_panels(marks, dict(zip(conditions, firsts, strict=True)), STEPS_AXIS, y_axis)
+        options: dict[str, Any] = {"legend": "below", "size": size_of(rows), "are_small": True}
+        return Chart(name, rows, title=title, caption=caption, **options)
+    together = [Rule(DIVERGED), *(own[1] for own in marks.values())]
+    return single(name, together, STEPS_AXIS, y_axis, title=title, caption=caption, size=(8, 4.4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,9 @@ from repertory.analysis.controls import learning_metrics
 from repertory.errors import UsageError
 from repertory.report.chart import BOTH, Axis, Chart, Mark, Panel, Rule, Series
 from repertory.report.domains import by_domain, by_learner
-from repertory.report.section import SHOWN_NOTES, Section
+from repertory.report.section import SHOWN_NOTES, Section, safe
 from repertory.report.sections.curve_styles import is_adaptive, styles
+from repertory.report.sections.multiples import MOST_TOGETHER, size_of, small_panels
 from repertory.report.table import Table, column, name_column, number, records
 from repertory.sweeps.results import Results, Run
 
@@ -29,7 +31,7 @@ def section(results: Results) -> Section | None:
     if not ratios and not notes:
         return None
     intro = "Against a policy of its own for every task, in units of the random policy's score. Errors are over runs."
-    charts = [_chart(results, ratios, kind) for kind in CAPTIONS] if ratios else []
+    charts = [chart for kind in CAPTIONS for chart in _charts(results, ratios, kind)] if ratios else []
     tables = [_table(ratios, kind) for kind in CAPTIONS] if ratios else []
     return Section("learning", "Forgetting and transfer", intro, notes[:SHOWN_NOTES], charts=charts, file_tables=tables)
 
@@ -52,17 +54,33 @@ def _table(ratios: Ratios, kind: str) -> Table:
     return Table(kind, columns, rows)
 
 
-def _chart(results: Results, ratios: Ratios, kind: str) -> Chart:
-    """A panel for each learner; libraries that are their own measure are left out, unless there are no others."""
+def _charts(results: Results, ratios: Ratios, kind: str) -> list[Chart]:
+    """A panel for each learner, or a chart of small panels where conditions are many.
+
+    Libraries that are their own measure are left out, unless there are no others.
+    """
     known = {name: {n: runs[0] for n, runs in group.items() if n in ratios} for _, name, group in by_learner(results)}
     compared = {name: {n: run for n, run in own.items() if not _is_measure(run)} for name, own in known.items()}
     shown = [(name, own) for name, own in (compared if any(compared.values()) else known).items() if own]
+    if max(len(firsts) for _learner, firsts in shown) > MOST_TOGETHER:
+        return [_small(learner, firsts, ratios, kind) for learner, firsts in shown]
     panels = [
         _panel(learner, firsts, ratios, kind, f"{kind} ratio" if index == 0 else "")
         for index, (learner, firsts) in enumerate(shown)
     ]
     size = (1.5 + 5.2 * len(panels), 5.2)
-    return Chart(kind, [panels], caption=CAPTIONS[kind], legend="below", size=size)
+    return [Chart(kind, [panels], caption=CAPTIONS[kind], legend="below", size=size)]
+
+
+def _small(learner: str, firsts: Mapping[str, Run], ratios: Ratios, kind: str) -> Chart:
+    whole = _panel(learner, firsts, ratios, kind, f"{kind} ratio")
+    own = {
+        name: [mark for mark in whole.marks if isinstance(mark, Rule) or getattr(mark, "name", "") == name]
+        for name in firsts
+    }
+    rows = small_panels(own, firsts, whole.x, whole.y)
+    options: dict[str, Any] = {"legend": "below", "size": size_of(rows), "are_small": True}
+    return Chart(f"{kind}-{safe(learner)}", rows, f"{learner.upper()}: {kind}", CAPTIONS[kind], **options)
 
 
 def _is_measure(run: Run) -> bool:

@@ -20,7 +20,7 @@ from repertory.sweeps.results import Results
 
 RUNS = 10
 """Of the simulation on the page; its curves hardly change with more."""
-POINTS = 200
+POINTS = 100
 """Of a curve."""
 
 

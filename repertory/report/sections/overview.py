@@ -14,6 +14,7 @@ from repertory.report.table import Table, column, name_column
 from repertory.runs.provenance import code_labels
 from repertory.runs.timing import FROM_SPEED
 from repertory.sweeps.results import Results
+from repertory.wording import counted
 
 CLOSE = {which: f"{which} within {FAR:g} SD" for which in WHICH}
 TIME = ("core-hours", "wall-clock per run, mean (most)", "paper, per run")
@@ -29,7 +30,8 @@ def headline(results: Results) -> list[str]:
         return [f"No run has finished yet{unfinished}."]
     steps, runs = sum(row["steps"] for row in conditions), sum(row["runs"] for row in conditions)
     profile = f" of profile {results.sweep.profile}" if results.sweep is not None else ""
-    sentences = [f"{runs} finished runs{profile} in {len(conditions)} conditions, {steps:,} steps{unfinished}."]
+    told = f"{counted(runs, 'finished run')}{profile} in {counted(len(conditions), 'condition')}"
+    sentences = [f"{told}, {counted(steps, 'step')}{unfinished}."]
     if len(tables) > 1:
         domains = ", ".join(part.domain for part, _rows in tables)
         sentences.append(f"This folder holds {len(tables)} domains ({domains}); scores compare within a domain only.")

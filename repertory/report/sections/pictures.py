@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from repertory.errors import RunStopped, UsageError
-from repertory.report.animation import data_uri, embedded_animation
+from repertory.report.animation import data_uri, embedded_animation, is_on_white
 from repertory.report.section import Picture, Section
 from repertory.report.watching import open_performance
 from repertory.sweeps.results import Results
@@ -21,12 +21,13 @@ def section(results: Results) -> Section | None:
             continue
         try:
             performance = open_performance(runs[0].path)
-            source = data_uri(embedded_animation(performance))
+            animation = embedded_animation(performance)
         except (UsageError, RunStopped) as reason:  # no checkpoint, or tasks that cannot be played or drawn here
             notes.setdefault(learner, f"No picture of {runs[0].condition}: {reason}.")
             continue
         task = f"task {performance.task}, {performance.task_name}"
-        found[learner] = Picture(source, f"{runs[0].condition}: policy {performance.policy} on {task}")
+        caption = f"{runs[0].condition}: policy {performance.policy} on {task}"
+        found[learner] = Picture(data_uri(animation), caption, is_on_white(animation))
     without = [note for learner, note in notes.items() if learner not in found]
     if not found and not without:
         return None

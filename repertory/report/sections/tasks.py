@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from repertory.report.chart import Axis, Heatmap, numbered, single
+from repertory.report.chart import Axis, Heatmap, single, task_axis
 from repertory.report.domains import by_domain
 from repertory.report.section import Section
 from repertory.report.sections.scores import shared_score
@@ -34,7 +34,7 @@ def section(results: Results) -> Section | None:
     chart = single(
         "tasks",
         [Heatmap(values, shared_score(results), "viridis", hover=hover)],
-        Axis("task", numbered(len(names))),
+        task_axis(names, is_across=True),
         Axis(labels=list(scores)),
         title="Scores by task over the last quarter of the lifetimes",
         size=(9, max(2.5, 0.3 * len(scores) + 1.2)),

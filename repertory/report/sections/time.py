@@ -9,6 +9,7 @@ from repertory.report.section import Section
 from repertory.report.table import Column, Row, Table, column, name_column
 from repertory.runs.timing import FROM_SPEED, MEASURED, TimeUsed, time_used
 from repertory.sweeps.results import Results, Run
+from repertory.wording import counted
 
 HOUR, DAY = 3600.0, 86400.0
 ALL = "all"
@@ -88,8 +89,9 @@ def time_sentence(results: Results) -> str:
     speed = _whole("steps per core second")(total)
     source = ", worked out from speed" if total["source"] == FROM_SPEED else ""
     return (
-        f"{total['runs']} runs used {total['core hours']:.3g} core-hours: {duration(total['mean run seconds'])} a run, "
-        f"{duration(total['longest run seconds'])} at most{paper}, {speed or 'unknown'} steps/s per core{source}"
+        f"{counted(total['runs'], 'run')} used {total['core hours']:.3g} core-hours: "
+        f"{duration(total['mean run seconds'])} a run, {duration(total['longest run seconds'])} at most{paper}, "
+        f"{speed or 'unknown'} steps/s per core{source}"
     )
 
 

@@ -20,12 +20,31 @@ function show(place) {
   const data = chart.data.map((trace) => (hidden.has(trace.legendgroup) && trace.legendgroup ? { ...trace, visible: "legendonly" } : trace));
   const layout = { ...structuredClone(phone.matches ? chart.narrow : chart.layout), template: theme() };
   place.style.height = layout.height + "px";
+  const title = layout.title ? layout.title.text : "";
+  if (place.id !== place.dataset.chart && title) place.setAttribute("aria-label", "Chart: " + title);  // one of several
   Plotly.react(place, data, layout, { responsive: true, displaylogo: false, displayModeBar: false });
 }
 
 function showAll() {
   document.querySelectorAll(".plot").forEach(show);
 }
+
+// A table that is wider than the page says so, and can be reached and scrolled by keyboard; one that fits need not be.
+function hint() {
+  for (const region of document.querySelectorAll(".scroll")) {
+    const hidden = region.scrollWidth > region.clientWidth + 1;
+    region.toggleAttribute("tabindex", hidden);
+    if (hidden) region.tabIndex = 0;
+    let line = region.previousElementSibling;
+    if (!line || !line.classList.contains("hint")) {
+      if (!hidden) continue;
+      line = Object.assign(document.createElement("p"), { className: "hint", textContent: "More columns: scroll sideways \u2192" });
+      region.before(line);
+    }
+    line.hidden = !hidden;
+  }
+}
+window.addEventListener("resize", hint);
 
 document.getElementById("sections").addEventListener("change", (event) => {
   const place = document.getElementById(event.target.dataset.plot);
@@ -35,6 +54,7 @@ document.getElementById("sections").addEventListener("change", (event) => {
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showAll);
 phone.addEventListener("change", showAll);
 showAll();
+hint();
 
 // ---- The dashboard serves this page with data-live; it then asks for new content, and shows it as it comes.
 
@@ -57,27 +77,34 @@ function replaceContent(content) {
   }
   for (const details of document.querySelectorAll("details")) details.open = open.has(details.firstElementChild.textContent);
   showAll();
+  hint();
   window.scrollTo(0, top);
 }
 
 if (document.documentElement.dataset.live) {
   const live = document.getElementById("live");
   live.hidden = false;
+  // Read aloud only when something is wrong: the time of each refresh is no news.
+  const say = (text, isWrong) => {
+    if (isWrong) live.setAttribute("role", "alert");
+    else live.removeAttribute("role");
+    if (live.textContent !== text) live.textContent = text;
+  };
   let last;
   const refresh = async () => {
     try {
       const response = await fetch("data.json", { cache: "no-store" });
       const fresh = await response.text();
       if (!response.ok) {
-        live.textContent = "cannot be refreshed: " + fresh;
+        say("cannot be refreshed: " + fresh, true);
         return;
       }
       const content = JSON.parse(fresh);
       if (fresh !== last) replaceContent(content);
       last = fresh;
-      live.textContent = content.notice || "live, " + new Date().toLocaleTimeString();
+      say(content.notice || "live, " + new Date().toLocaleTimeString(), Boolean(content.notice));
     } catch (error) {
-      live.textContent = "the dashboard has stopped";
+      say("the dashboard has stopped", true);
     }
   };
   refresh();
