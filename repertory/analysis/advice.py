@@ -57,6 +57,9 @@ class Advice:
     regrets: pd.DataFrame
     """A row per policy that was trained, named by its tasks, a column per task: the share of what learning gains that
     it loses there."""
+    estimates: pd.DataFrame | None
+    """Of policies that were trained alone on a task, the same as theory has it from sampled transitions, without
+    playing (`repertory.analysis.carried`); None of learners that do not say what an observation is worth."""
     tree: NDArray[np.float64] | None
     """SciPy's linkage of the tasks, by how alike policies do on them."""
     memory: int | None
@@ -85,7 +88,9 @@ class Advice:
         return self.health.diverged_after is None and self.health.fall <= self.tolerance
 
     def __str__(self) -> str:
-        return "\n".join([self._answer(), *self._reasons(), *self._learner(), *self._unseen(), self._cost()])
+        return "\n".join(
+            [self._answer(), *self._reasons(), *self._learner(), *self._theory(), *self._unseen(), self._cost()]
+        )
 
     def _answer(self) -> str:
         if self.policies is None:
@@ -140,6 +145,17 @@ class Advice:
             return [f"the learner does not keep what it learns: it falls by {health.fall:.0%} in {watched}"]
         return [f"the learner stays sound as far as it was watched: {watched}"]
 
+    def _theory(self) -> list[str]:
+        """How far theory, which has not played, agrees with what was seen."""
+        if self.estimates is None or self.estimates.size == 0:
+            return []
+        seen, estimated = self.regrets.to_numpy()[: len(self.estimates)], self.estimates.to_numpy()
+        agree = ((seen > self.tolerance) == (estimated > self.tolerance)).mean()
+        return [
+            f"theory, from sampled transitions: right of {agree:.0%} of {seen.size} pairs of a policy and a task as to "
+            f"whether more than {self.tolerance:.0%} is lost"
+        ]
+
     def _unseen(self) -> list[str]:
         lines = []
         if len(self.tasks) < self.n_tasks:
@@ -160,7 +176,7 @@ def _listed(tasks: Sequence[int]) -> str:
     return shown if len(tasks) <= SHOWN_TASKS else f"{shown} and {len(tasks) - SHOWN_TASKS} more"
 
 
-def advice_of(search: Search, policy_bytes: int, memory: int | None) -> Advice:
+def advice_of(search: Search, policy_bytes: int, memory: int | None, estimates: NDArray[np.float64] | None) -> Advice:
     """What a search has found."""
     tasks, probes = search.tasks, search.probes
     policies = None if search.unanswered else len(search.groups)
@@ -171,7 +187,7 @@ def advice_of(search: Search, policy_bytes: int, memory: int | None) -> Advice:
         fall = control.fall(search.random)
         health = LearnerHealth(control.steps, search.planned_updates, control.diverged_after, fall)
     regrets = search.regrets(probes) if probes else np.empty((0, len(tasks)))
-    names = [" ".join(map(str, probe.trained_on)) for probe in probes]
+    regrets_of = pd.Index([" ".join(map(str, probe.trained_on)) for probe in probes], name="trained on")
     most = None if memory is None else memory // policy_bytes
     return Advice(
         policies=policies,
@@ -184,7 +200,9 @@ def advice_of(search: Search, policy_bytes: int, memory: int | None) -> Advice:
         tried=tuple(search.tried),
         conflict=search.conflict,
         health=health,
-        regrets=pd.DataFrame(regrets, index=pd.Index(names, name="trained on"), columns=tasks),
+        regrets=pd.DataFrame(regrets, regrets_of, tasks),
+        # Those that were trained alone come first.
+        estimates=None if estimates is None else pd.DataFrame(estimates, regrets_of[: len(estimates)], tasks),
         tree=task_tree(regrets) if len(probes) and len(tasks) > 1 else None,
         memory=None if policies is None else policies * policy_bytes,
         affordable=None if policies is None or most is None or most >= policies else most,

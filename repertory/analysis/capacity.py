@@ -136,6 +136,14 @@ class CapacityEstimate:
         low, high = np.quantile(self.capacities(tolerance), [(1 - level) / 2, (1 + level) / 2])
         return float(low), float(high)
 
+    def policies_interval(self, tolerance: float, level: float = 0.95) -> tuple[int, int] | None:
+        """Bootstrap interval of the number of policies that are enough, whole numbers; None without samples."""
+        if not len(self.samples):
+            return None
+        needed = self.curve.n_tasks / self.capacities(tolerance)
+        low, high = np.quantile(needed, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
+        return round(low), round(high)
+
     def confidence(self, policies: int, tolerance: float) -> float | None:
         """The share of resamples in which so many policies are within the tolerance."""
         if not len(self.samples):

@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repertory import catalogue
 from repertory.core.at_rest import AtRest, play_at_rest
 from repertory.core.episode import EpisodePlayer
 from repertory.core.metrics import standard_error
@@ -130,9 +129,6 @@ def _library(source: Record | Library | str | Path, domain: Any, learner: Any) -
 
 def _domain(library: Library, given: Domain | None) -> Domain:
     """The library's own tasks; a domain that is not in the catalogue must be given, and be the same."""
-    name = library.settings["domain"]["name"]
-    if given is None and name not in catalogue.names("domains"):
-        raise UsageError(f"the tasks are of the domain '{name}', which is your own; give it: evaluate(..., domain=...)")
     domain: Domain = recorded_component(library.settings, "domain") if given is None else given
     if list(domain.task_names) != library.task_names:
         raise UsageError(

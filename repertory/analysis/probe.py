@@ -23,10 +23,12 @@ from repertory.analysis.evaluation import outcomes_at_rest, scored
 from repertory.core.at_rest import AtRest
 from repertory.core.episode import EpisodePlayer
 from repertory.core.lifetime import Lifetime, Monitor, Pause
-from repertory.core.metrics import block_scores, divergence
+from repertory.core.metrics import block_scores, divergence, standard_error
 from repertory.core.tally import BlockTally
+from repertory.learners.protocol import can_rest
 from repertory.runs.folder import PART, RunFolder
 from repertory.runs.live import live_spec
+from repertory.runs.opened import open_record
 from repertory.runs.saver import Diverged
 from repertory.runs.spec import RunSpec
 
@@ -41,6 +43,8 @@ LOOKING = 0.25
 """Steps of looking for each of training, at most."""
 FEWEST_BLOCKS = 12
 """Before it is asked whether a probe has levelled off."""
+DOUBT = 2.0
+"""Standard errors by which a policy must have fallen for it to be a fall."""
 SURE = 3.0
 """Standard errors by which a policy must be better than random play to have learned."""
 
@@ -150,12 +154,14 @@ class Probe(Monitor):
         return bool(last.mean() - middle.mean() < tolerance * last.mean())
 
     def fall(self, base: NDArray[np.float64], within: float = math.inf) -> float:
-        """From the best third of its first steps to the last, as a share of the best; 0 of too few to tell."""
+        """From the best third of its first steps to the last, beyond doubt, as a share of the best; 0 of too few."""
         lived = self.lived(base)[: int((self.blocks["steps"].cumsum() <= within).sum())]
         if len(lived) < FEWEST_BLOCKS:
             return 0.0
-        thirds = [float(part.mean()) for part in np.array_split(lived, 3)]
-        return max(0.0, 1.0 - thirds[-1] / max(thirds)) if max(thirds) > 0 else 0.0
+        thirds = np.array_split(lived, 3)
+        best, last = max(thirds, key=np.mean), thirds[-1]
+        doubt = DOUBT * math.hypot(standard_error(best), standard_error(last))
+        return max(0.0, float((best.mean() - last.mean() - doubt) / best.mean())) if best.mean() > 0 else 0.0
 
     @property
     def diverged_after(self) -> int | None:
@@ -164,6 +170,11 @@ class Probe(Monitor):
         if found is not None:
             return int(self.blocks["steps"].to_numpy()[: found.block + 1].sum())
         return self.steps if self.diverged else None
+
+    @property
+    def policy(self) -> Any:
+        """As it was saved last."""
+        return open_record(self.path, domain=self.spec.domain, learner=self.spec.learner).policies[0]
 
     # ---- training
 
@@ -214,7 +225,7 @@ class Probe(Monitor):
     def _look(self, steps: int) -> None:
         policy = self._lifetime.policies[0]
         # The same episodes every time: looks differ by the policy alone.
-        if hasattr(policy, "action_probabilities"):
+        if can_rest(policy):
             at_rest = AtRest(policy, None, self.spec.window)
             outcomes = outcomes_at_rest(self._player, at_rest, self._tasks, EPISODES, self.spec.seed)
         else:

@@ -14,8 +14,9 @@ average, against the best policy known for each. It is found from the small end:
    one form groups. The worst served task is learned alone, the tasks are grouped anew, a policy is trained for each
    group; and so on with one more policy, until the tasks are served or the budget is spent.
 5. Two tasks of different groups are learned by one policy, to see the conflict itself.
-6. What is left of the budget goes to the control: does a policy stay sound for as many updates as the planned life
+6. The control goes on, up to half of the budget: does a policy stay sound for as many updates as the planned life
    gives to each of so many?
+7. Beside what each policy loses, what theory makes of sampled transitions (`repertory.analysis.carried`).
 
 All scores are greedy, on the same episodes, and means over several looks; losses are shares of what learning gains over
 random play.
@@ -28,17 +29,21 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from repertory.analysis.advice import Advice, advice_of
 from repertory.analysis.capacity import check_tolerance
+from repertory.analysis.carried import can_be_estimated, carried_losses, sample_transitions
 from repertory.analysis.policy_memory import check_memory, parse_memory, policy_memory
-from repertory.analysis.probe import Budget
+from repertory.analysis.probe import Budget, Spent
 from repertory.analysis.search import Search
 from repertory.domains.domain import Domain
 from repertory.errors import UsageError
 from repertory.learners.protocol import MakeLearner
 from repertory.runs.spec import run_spec
 
-BUDGET = 0.5
+BUDGET = 1.0
 """Steps that may be used, as a share of one planned life."""
 
 
@@ -60,10 +65,10 @@ def recommend_policies(
     """The least number of policies that loses at most `tolerance`, which tasks go together, and what that rests on.
 
     `blocks` and `block_steps` are the planned life, which is not run: it says how many updates each policy will have.
-    At most `steps` steps are used, half of a planned life if not given, and at most `seconds`. `memory` is the most
-    that the library may take, in bytes or as `"200MB"`. With `out`, what was trained is saved there, and the same call
-    goes on where it was interrupted, or with a larger budget. `progress` hears what is being done and the share of the
-    budget that is used.
+    At most `steps` steps are used, as many as in one planned life if not given, and at most `seconds`. `memory` is the
+    most that the library may take, in bytes or as `"200MB"`. With `out`, what was trained is saved there, and the same
+    call goes on where it was interrupted, or with a larger budget. `progress` hears what is being done and the share
+    of the budget that is used.
     """
     check_tolerance(tolerance)
     memory = parse_memory(memory) if isinstance(memory, str) else memory
@@ -82,4 +87,18 @@ def recommend_policies(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out)
         search = Search(planned, tolerance, budget, folder, progress or (lambda doing, used: None))
         search.run()
-    return advice_of(search, policy_bytes, memory)
+        return advice_of(search, policy_bytes, memory, _estimated_losses(search))
+
+
+def _estimated_losses(search: Search) -> NDArray[np.float64] | None:
+    """(policy alone on a task, task): what theory says that it loses there; None of learners that have no values."""
+    policies = [probe.policy for probe in search.alone.values() if probe.looks]
+    domain, seed = search.planned.domain, search.planned.seed
+    if search.planned.window > 1 or not policies or not can_be_estimated(domain, policies):
+        return None
+    scores = search.regrets(search.probes)
+    best = [search.probes[row].policy for row in scores.argmin(axis=0)]
+    seen = [sample_transitions(domain, task, own, seed) for task, own in zip(search.tasks, best, strict=True)]
+    search.budget.spent.add(Spent(sum(len(sample.rewards) for sample in seen)))
+    homes = [place for place, probe in search.alone.items() if probe.looks]
+    return carried_losses(domain, policies, homes, policies[0].settings.gamma, seen)

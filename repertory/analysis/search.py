@@ -38,6 +38,8 @@ LOOKS = 6
 """While a task is learned alone."""
 LEVEL = 2.0
 """A policy has levelled off if its last third is better than the one before by less than this many tolerances."""
+CONTROL_SHARE = 0.5
+"""Of the budget, beyond which the control is not watched any longer: what is left is for numbers that are not clear."""
 TRIES = 2
 """Tasks that are learned alone to find one that needs a policy of its own."""
 POORLY = 0.3
@@ -133,7 +135,9 @@ class Search:
             self._see_conflict()
         if self.single_steps:
             self._doing = "control: one task for as many updates as the planned life brings"
-            self.control.train(self._has_aged, self.planned_updates)
+            self.control.train(
+                lambda probe: self._has_aged(probe) or self.budget.used >= CONTROL_SHARE, self.planned_updates
+            )
 
     # ---- what is known
 

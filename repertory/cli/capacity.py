@@ -22,6 +22,7 @@ from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.paths import check_new_folder
 from repertory.report import capacity_view as view
 from repertory.report.advice_view import advice_chart, regrets_table, tried_table
+from repertory.report.section import safe
 from repertory.report.sections.capacity import parts_table
 from repertory.report.sections.memory import memory_chart
 from repertory.report.table import to_console
@@ -100,14 +101,16 @@ def clusters_in_console(
     console.print()
     view.print_frame(console, clusters.means())
     console.print(view.clusters_summary(name, found), soft_wrap=True)
-    view.save(console, out, f"clusters-{name}-{profile}", clusters.signatures, view.clusters_figure(name, clusters))
+    view.save(
+        console, out, f"clusters-{safe(name)}-{profile}", clusters.signatures, view.clusters_figure(name, clusters)
+    )
 
 
 def recommend_in_console(
     console: Console, domain: str, learner: str, steps: str | None, budget: str | None, out: Path, **options: Any
 ) -> None:
     """The options are those of `recommend_policies`; what it trains is saved, and the same command goes on with it."""
-    name = f"recommend-{domain}-{learner}-{options['profile']}"
+    name = f"recommend-{safe(domain)}-{safe(learner)}-{options['profile']}"  # paths of own code have slashes
     options |= {"steps": parse_steps(steps), "seconds": parse_seconds(budget)}
     check_new_folder(out)
     with AdviceProgress(console) as progress:

@@ -1,20 +1,33 @@
-"""`repertory reproduce recommend`: make the recommendations that are compared with full-length answers."""
+"""`repertory reproduce recommend`: make the recommendations that are compared with full-length answers.
+
+Each is made in three ways, `NAME`, `NAME/pilot` and `NAME/clusters`: by `capacity recommend`, by short runs of all
+library sizes as it used to be made, and by the clusters of random play.
+"""
 
 from __future__ import annotations
 
 import fnmatch
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
+from repertory.analysis.clusters import STEPS, cluster_tasks
+from repertory.analysis.pilot import (
+    PILOT_BLOCK_STEPS,
+    PILOT_BLOCKS_PER_TASK,
+    PILOT_RUNS,
+    candidates,
+    pilot_policies,
+)
 from repertory.analysis.recommend import recommend_policies
 from repertory.cli.progress import AdviceProgress
 from repertory.errors import unknown
 from repertory.paper.forecasts import Forecast, forecasts
 from repertory.paths import check_new_folder, write_whole
-from repertory.report.forecasts import FOLDER, Made
+from repertory.report.forecasts import CLUSTERS, FOLDER, METHODS, PILOT, Made
 from repertory.runs.provenance import this_code
 
 PROBES = "probes"
@@ -25,28 +38,32 @@ def forecasts_in_console(console: Console, patterns: Sequence[str], seed: int, o
     """Make those whose names match, but for the ones that are there; the same command goes on where it was stopped."""
     folder = Path("results") / FOLDER if out is None else out
     check_new_folder(folder)
-    for row in _selected(patterns):
-        file = folder / f"{row.name}-{seed}.json"
+    for row, method in _selected(patterns):
+        name = f"{row.name}{method.replace('/', '-')}"
+        file = folder / f"{name}-{seed}.json"
         if not file.exists():
-            console.print(f"{row.name}:", soft_wrap=True)
+            console.print(f"{row.name}{method}:", soft_wrap=True)
             folder.mkdir(parents=True, exist_ok=True)
-            made = _make(console, row, seed, folder / PROBES / f"{row.name}-{seed}")
+            make = {PILOT: _by_pilot, CLUSTERS: _by_clusters}.get(method, _by_probes)
+            made = make(console, row, seed, folder / PROBES / f"{name}-{seed}")
             write_whole(file, (json.dumps(made.to_json(), indent=1) + "\n").encode())
-        console.print(f"{row.name}: {Made.from_json(json.loads(file.read_text()))}; in {file}", soft_wrap=True)
+        console.print(f"{row.name}{method}: {Made.from_json(json.loads(file.read_text()))}; in {file}", soft_wrap=True)
 
 
-def _selected(patterns: Sequence[str]) -> list[Forecast]:
-    names = [row.name for row in forecasts()]
+def _selected(patterns: Sequence[str]) -> list[tuple[Forecast, str]]:
+    names = {row.name + method: (row, method) for method in METHODS for row in forecasts()}
     for pattern in patterns:
         if not fnmatch.filter(names, pattern):
-            raise unknown("recommendation", pattern, names)
-    return [row for row in forecasts() if not patterns or any(fnmatch.fnmatchcase(row.name, p) for p in patterns)]
+            raise unknown("recommendation", pattern, list(names))
+    return [
+        found for name, found in names.items() if not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns)
+    ]
 
 
-def _make(console: Console, row: Forecast, seed: int, probes: Path) -> Made:
+def _by_probes(console: Console, row: Forecast, seed: int, probes: Path) -> Made:
     with AdviceProgress(console) as progress:
         advice = recommend_policies(
-            row.domain,
+            row.tasks,
             row.learner,
             blocks=row.blocks,
             block_steps=row.block_steps,
@@ -71,5 +88,42 @@ def _make(console: Console, row: Forecast, seed: int, probes: Path) -> Made:
         steps=advice.spent.steps,
         core_seconds=advice.spent.core_seconds,
         said=str(advice),
+        made_by=this_code().label,
+    )
+
+
+def _by_pilot(console: Console, row: Forecast, seed: int, pilots: Path) -> Made:
+    """Every library size, two runs, 200,000 steps of each task."""
+    began = time.process_time()
+    found = pilot_policies(row.tasks, row.learner, seed=seed, profile=row.profile, out=pilots)
+    n_tasks = found.estimate.curve.n_tasks
+    few, many = found.estimate.interval(found.tolerance) or [n_tasks / found.policies] * 2
+    steps = len(candidates(n_tasks)) * PILOT_RUNS * PILOT_BLOCKS_PER_TASK * n_tasks * PILOT_BLOCK_STEPS
+    return _other(row, PILOT, seed, found.policies, round(n_tasks / many), round(n_tasks / few), steps, began)
+
+
+def _by_clusters(console: Console, row: Forecast, seed: int, unused: Path) -> Made:
+    began = time.process_time()
+    domain = row.tasks
+    count = cluster_tasks(domain, seed=seed).n_clusters
+    return _other(row, CLUSTERS, seed, count, count, count, STEPS * domain.n_tasks, began)
+
+
+def _other(row: Forecast, method: str, seed: int, policies: int, low: int, high: int, steps: int, began: float) -> Made:
+    return Made(
+        name=row.name,
+        method=method,
+        seed=seed,
+        policies=policies,
+        low=low,
+        high=high,
+        tolerance=0.05,
+        groups=[],
+        diverged_after=None,
+        fall=None,
+        watched=0,
+        steps=steps,
+        core_seconds=time.process_time() - began,
+        said="",
         made_by=this_code().label,
     )

@@ -9,6 +9,9 @@ own has the same form and needs no more than this:
     [conditions]
     Two  = { learner = "dqn", policies = 2 }
     Nine = { learner = "dqn", policies = 9, settings.learner.learning_rate = 0.05 }
+
+`domain` may be any Gymnasium id, with `settings.domain.vary = { gravity = [-10, -2] }` for all conditions, or code of
+one's own, `my_tasks.py:domain`; `learner` may be `sb3:SAC` or `my_learner.py:make`.
 """
 
 from __future__ import annotations
@@ -123,6 +126,13 @@ def _files(folder: str) -> dict[str, Traversable]:
     return {file.name.removesuffix(".toml"): file for file in files if file.name.endswith(".toml")}
 
 
+def experiments_named(name: str) -> tuple[str, ...]:
+    """The one of that name or, where there is none, those whose names begin with it: `rivals` is `rivals-cartpole27`
+    and all its like. The name itself, if there are none either."""
+    family = tuple(each for each in experiment_names() if each.startswith(f"{name}-"))
+    return (name,) if name in experiment_names() or not family else family
+
+
 @cache
 def experiment(name: str) -> Experiment:
     """An experiment by name."""
@@ -133,7 +143,7 @@ def experiment(name: str) -> Experiment:
 
 
 CONDITION_KEYS = tuple(each.name for each in fields(Condition) if each.name != "name")
-KEYS = ("defaults", "task", *(each.name for each in fields(Experiment) if each.name != "name"))
+KEYS = ("defaults", "task", "settings", *(each.name for each in fields(Experiment) if each.name != "name"))
 
 
 def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:
@@ -156,7 +166,8 @@ def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:
     for key in ("runs", "blocks", "block_steps"):
         _check_count(name, key, rest[key])
     defaults = {"runs": rest["runs"], "task": rest.pop("task", None), **defaults}
-    conditions = {key: _read_condition(name, key, value, defaults) for key, value in tables.items()}
+    shared = _checked_settings(rest.pop("settings", {}), name)
+    conditions = {key: _read_condition(name, key, value, defaults, shared) for key, value in tables.items()}
     try:
         published = _read_published(rest)
     except (TypeError, KeyError, ValueError, AttributeError) as error:
@@ -195,7 +206,23 @@ def _read_published(rest: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_condition(source: str, name: str, given: Any, defaults: Mapping[str, Any]) -> Condition:
+def _checked_settings(settings: Any, where: str) -> dict[str, dict[str, Any]]:
+    if not isinstance(settings, dict) or not all(isinstance(part, dict) for part in settings.values()):
+        raise UsageError(f"'settings' of {where} is not a table of tables (learner.gamma = 0.9)")
+    for part in settings:
+        if part not in COMPONENTS:
+            raise unknown(f"component in the settings of {where}", part, COMPONENTS)
+    return settings
+
+
+def _read_condition(
+    source: str,
+    name: str,
+    given: Any,
+    defaults: Mapping[str, Any],
+    shared: Mapping[str, Mapping[str, Any]],
+) -> Condition:
+    """`shared` are settings of all conditions, on which each has its own."""
     if not isinstance(given, dict):
         raise UsageError(f"condition '{name}' in {source} is {given!r}; valid: a table with 'learner' and 'policies'")
     if not name or any(character in name for character in "/\\\0") or name.startswith("."):
@@ -207,12 +234,10 @@ def _read_condition(source: str, name: str, given: Any, defaults: Mapping[str, A
     for key in ("learner", "policies"):
         if key not in entry:
             raise UsageError(f"condition '{name}' in {source} has no '{key}'; next: add it, or give it in [defaults]")
-    settings = entry.get("settings", {})
-    if not isinstance(settings, dict) or not all(isinstance(part, dict) for part in settings.values()):
-        raise UsageError(f"'settings' of condition '{name}' in {source} is not a table of tables (learner.gamma = 0.9)")
-    for part in settings:
-        if part not in COMPONENTS:
-            raise unknown(f"component in the settings of condition '{name}'", part, COMPONENTS)
+    settings = _checked_settings(entry.get("settings", {}), f"condition '{name}' in {source}")
+    if shared:
+        parts = [part for part in COMPONENTS if part in shared or part in settings]
+        entry["settings"] = {part: {**shared.get(part, {}), **settings.get(part, {})} for part in parts}
     _check_count(f"condition '{name}' of {source}", "runs", entry["runs"])
     entry["task"] = _read_task(f"condition '{name}' of {source}", entry["task"])
     scores = {key: Published(*entry[key]) for key in ("lifetime", "final") if key in entry}

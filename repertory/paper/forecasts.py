@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
+
+from repertory import catalogue
+from repertory.domains.domain import Domain
+from repertory.domains.vary import vary
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,19 @@ class Forecast:
     """The sweep whose unadaptive runs tell."""
     known: int | None = None
     """The answer, where the tasks were made so."""
+    vary: Mapping[str, Any] | None = None
+    """What varies, where `domain` is an environment and not one of the catalogue's."""
+
+    @property
+    def tasks(self) -> Domain:
+        """Made when asked for."""
+        return catalogue.domain(self.domain, self.profile) if self.vary is None else vary(self.domain, **self.vary)
+
+    @property
+    def life(self) -> int:
+        """Steps of a full-length run."""
+        blocks, block_steps = (0, 0) if self.vary is not None else catalogue.lengths(self.domain)
+        return (self.blocks or blocks) * (self.block_steps or block_steps)
 
 
 @cache
