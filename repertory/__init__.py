@@ -16,7 +16,9 @@ from repertory.domains.registration import register as _register_environments
 if TYPE_CHECKING:
     from repertory.agents.bpr import BPR
     from repertory.agents.em import EMClustering
+    from repertory.agents.inference import InferTasks
     from repertory.agents.library import PolicyLibrary
+    from repertory.agents.mbcd import MBCD
     from repertory.agents.mbtl import MBTL
     from repertory.agents.plpr import PLPR
     from repertory.agents.sane import SANE
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from repertory.core.lifetime import Monitor
     from repertory.domains.domain import Domain
     from repertory.domains.tasks import tasks
+    from repertory.domains.vary import contexts, vary
     from repertory.errors import UsageError
     from repertory.learners.dqn import DQN
     from repertory.learners.drqn import DRQN
@@ -35,10 +38,12 @@ if TYPE_CHECKING:
     from repertory.learners.prpo import PRPO
     from repertory.learners.q_table import QTable
     from repertory.learners.random import Random
+    from repertory.runs.extension import extend
     from repertory.runs.live import live
     from repertory.runs.opened import open_record as open
     from repertory.runs.record import Record
     from repertory.runs.saved_library import Library, load
+    from repertory.runs.wandb import WandbMonitor
     from repertory.selectors.averages import EpsilonGreedy, UCB1Tuned
     from repertory.selectors.bandits import EXP3, SlidingWindowUCB, ThompsonSampling
     from repertory.selectors.fixed import FixedPartition, OneToOne
@@ -50,7 +55,9 @@ __version__ = "0.2.0"
 _HOME = {
     "agents.bpr": ("BPR",),
     "agents.em": ("EMClustering",),
+    "agents.inference": ("InferTasks",),
     "agents.library": ("PolicyLibrary",),
+    "agents.mbcd": ("MBCD",),
     "agents.mbtl": ("MBTL",),
     "agents.plpr": ("PLPR",),
     "agents.sane": ("SANE",),
@@ -61,6 +68,7 @@ _HOME = {
     "core.lifetime": ("Monitor",),
     "domains.domain": ("Domain",),
     "domains.tasks": ("tasks",),
+    "domains.vary": ("contexts", "vary"),
     "errors": ("UsageError",),
     "learners.dqn": ("DQN",),
     "learners.drqn": ("DRQN",),
@@ -69,10 +77,12 @@ _HOME = {
     "learners.prpo": ("PRPO",),
     "learners.q_table": ("QTable",),
     "learners.random": ("Random",),
+    "runs.extension": ("extend",),
     "runs.live": ("live",),
     "runs.opened": ("open",),
     "runs.record": ("Record",),
     "runs.saved_library": ("Library", "load"),
+    "runs.wandb": ("WandbMonitor",),
     "selectors.averages": ("EpsilonGreedy", "UCB1Tuned"),
     "selectors.bandits": ("EXP3", "SlidingWindowUCB", "ThompsonSampling"),
     "selectors.fixed": ("FixedPartition", "OneToOne"),
@@ -89,6 +99,7 @@ __all__ = [
     "DQN",
     "DRQN",
     "EXP3",
+    "MBCD",
     "MBTL",
     "PLPR",
     "PPO",
@@ -99,6 +110,7 @@ __all__ = [
     "EpsilonGreedy",
     "Evaluation",
     "FixedPartition",
+    "InferTasks",
     "Learner",
     "Library",
     "Monitor",
@@ -113,8 +125,11 @@ __all__ = [
     "ThompsonSampling",
     "UCB1Tuned",
     "UsageError",
+    "WandbMonitor",
+    "contexts",
     "domain",
     "evaluate",
+    "extend",
     "learner",
     "live",
     "load",
@@ -123,6 +138,7 @@ __all__ = [
     "selector",
     "sweep",
     "tasks",
+    "vary",
 ]
 
 

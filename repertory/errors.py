@@ -34,9 +34,13 @@ def unknown(kind: str, given: object, valid: Iterable[str]) -> UsageError:
     """`unknown learner 'dnq'; did you mean 'dqn'? Valid: dqn, ppo`."""
     names = sorted(valid)
     text = given[:SHOWN_LENGTH] if isinstance(given, str) else shown(given)
-    near = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
-    hint = f"; did you mean '{near[0]}'?" if near else "."
-    return UsageError(f"unknown {kind} '{text}'{hint} Valid: {', '.join(names)}")
+    return UsageError(f"unknown {kind} '{text}'{nearest(text, names) or '.'} Valid: {', '.join(names)}")
+
+
+def nearest(text: str, names: Iterable[str]) -> str:
+    """`; did you mean 'dqn'?`, if there is one like it."""
+    near = difflib.get_close_matches(text, sorted(names), n=1, cutoff=0.5)
+    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def check_count(name: str, value: object, smallest: int, largest: int) -> None:

@@ -96,7 +96,7 @@ class CrashAfterBlock(Monitor):
 
 def test_a_growing_agent_is_saved_resumed_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from repertory.report.page import page_content
-    from repertory.report.sections import all_sections
+    from repertory.report.sections import chapters
     from repertory.sweeps.results import read_results
 
     monkeypatch.setenv("REPERTORY_CHECKPOINT_SECONDS", "0")
@@ -108,7 +108,7 @@ def test_a_growing_agent_is_saved_resumed_and_reported(tmp_path: Path, monkeypat
     pd.testing.assert_frame_equal(whole.blocks, broken.blocks, check_exact=True)
     results = read_results(tmp_path)
     assert [len(run.blocks.filter(like="policy_").columns) for run in results.runs] == [4, 4]
-    json.dumps(page_content(results, all_sections(results)), allow_nan=False)
+    json.dumps(page_content(results, chapters(results)), allow_nan=False)
     with pytest.raises(repertory.UsageError, match="Growing"):
         open_run(tmp_path / "whole")  # the agent is not in the catalogue
 

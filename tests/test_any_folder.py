@@ -236,7 +236,7 @@ def test_tasks_whose_code_is_not_here(tmp_path: Path) -> None:
     # What random play scores was found when the runs ended, so forgetting needs the code of the tasks no more.
     assert found["learning"].charts
     assert not found["learning"].notes
-    assert "No picture of 2P: unknown domain 'carts'" in found["pictures"].notes[0]
+    assert "No picture of 2P: the domain 'carts' is not in the catalogue" in found["pictures"].notes[0]
 
 
 def test_runs_that_do_not_say_how_random_play_scores(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(tmp_path: Path, monke
         raise AssertionError("worked before it looked")
 
     monkeypatch.setattr("repertory.cli.report.read_results", fail)
-    monkeypatch.setattr("repertory.report.page.all_sections", fail)
+    monkeypatch.setattr("repertory.report.page.chapters", fail)
     monkeypatch.setattr("repertory.report.results_file.results_text", fail)
     with pytest.raises(UsageError, match=r"cannot write to .*: Not a directory; choose another --out"):
         report_in_console(tmp_path / "results", tmp_path / "file", False, False, Console(quiet=True))
@@ -402,7 +402,7 @@ def test_a_fault_of_the_dashboard_is_told(
     def fail(*arguments: Any, **options: Any) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr("repertory.report.dashboard.all_sections", fail)
+    monkeypatch.setattr("repertory.report.dashboard.chapters", fail)
     with DashboardServer(tmp_path, 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         assert answer(server.url) == (500, "a fault of the dashboard: RuntimeError('a fault')")

@@ -95,7 +95,7 @@ BAD = {
     "DQN.learning_rate is inf": ["--set", "learner.learning_rate=inf"],
     "DQN.buffer_size is a huge number": ["--set", "learner.buffer_size=" + "9" * 300],
     "run is 999999999999999999999; valid: a whole number at least 0": ["--run", "9" * 21],
-    "not enough memory for these settings": ["--set", "learner.buffer_size=1e13"],
+    "a replay memory of 10000000000000 experiences": ["--set", "learner.buffer_size=1e13"],
 }
 
 

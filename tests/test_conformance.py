@@ -14,6 +14,7 @@ from every_learner import every_learner
 
 import repertory
 from repertory import catalogue
+from repertory.domains.minigrid import FAMILIES
 from repertory.learners.random import RandomLearner
 from repertory.testing import ConformanceError, check_domain, check_learner
 
@@ -23,7 +24,7 @@ BUILT_IN = every_learner(**SMALL) | {
 }
 LARGE = ("cartpole125", "cartpole1000")
 """As cartpole27, but slow to check."""
-DOMAINS = [name for name in catalogue.BUILT_IN["domains"] if name not in LARGE]
+DOMAINS = [name for name in catalogue.BUILT_IN["domains"] if name not in (*LARGE, *FAMILIES)]
 
 
 def short(name: str, max_steps: int) -> repertory.Domain:

@@ -45,7 +45,7 @@ def blocks(page: str) -> Iterator[Block]:
 def code_blocks(page: str) -> list[tuple[Block, str | None]]:
     """The blocks to run, each with the output that is shown right after it."""
     found = list(blocks(page))
-    followers = [*found[1:], None]
+    followers = [*found[1:], None][: len(found)]  # a page may have no block at all
     return [
         (block, after.text if after is not None and after.language == "text" else None)
         for block, after in zip(found, followers, strict=True)

@@ -276,7 +276,7 @@ def test_a_bound_from_rewards_needs_a_discount_and_all_kinds_can_be_written_as_t
 
 def test_spaces_it_cannot_take_are_refused() -> None:
     box = gymnasium.spaces.Box(-1.0, 1.0, (4,))
-    with pytest.raises(repertory.UsageError, match="DQN takes actions"):
+    with pytest.raises(repertory.UsageError, match="DQN takes Discrete actions from 0"):
         repertory.DQN()(box, box, 0)
     with pytest.raises(repertory.UsageError, match="DQN observes numbers or choices"):
         repertory.DQN()(gymnasium.spaces.Text(4), SPACES[1], 0)

@@ -96,3 +96,7 @@ def test_light_carts_have_no_ceiling_but_the_limit() -> None:
     lines = run("cartpole_ceiling.py").splitlines()
     assert all(line.endswith(" 200.0") for line in lines[:18])
     assert 195 < float(lines[-1].split()[-1]) < 197
+
+
+def test_gravity_is_told_by_how_the_pole_falls() -> None:
+    assert "2 contexts for 2 planets, noticed after 1" in run("drifting_gravity.py", "--blocks", "5")

@@ -7,8 +7,9 @@ import re
 import pytest
 
 from repertory import catalogue
+from repertory.cli import reproduce
 from repertory.errors import UsageError
-from repertory.paper.experiments import experiment, experiment_names, read_experiment
+from repertory.paper.experiments import experiment, experiment_names, experiments_named, read_experiment
 from repertory.sweeps.sweep import Sweep, parse_runs
 
 CONDITIONS = {
@@ -61,6 +62,25 @@ def test_experiments_beyond_the_paper_can_be_planned_under_every_profile(tmp_pat
                 own = condition.settings.get("domain", {})
                 expected = catalogue.domain(sweep.data.domain, profile, **own)
                 assert spec.domain.settings == expected.settings  # learners alone have other profiles
+
+
+def test_experiments_go_by_the_first_word_of_their_names(tmp_path, monkeypatch) -> None:
+    assert experiments_named("ucb") == ("ucb",)
+    assert experiments_named("sound") == ("sound",)  # though there is a `sound-search`
+    assert experiments_named("rivals") == ("rivals-cartpole27", "rivals-cartpole54", "rivals-pocman18")
+    assert experiments_named("no such") == ("no such",)
+    ran = []
+
+    def note(console, name, **options) -> bool:
+        ran.append((name, options["out"], options["profile"], options["runs"]))
+        return name != "rivals-cartpole27"
+
+    monkeypatch.setattr(reproduce, "reproduce_in_console", note)
+    given = {"console": None, "profile": "text", "runs": "0"}
+    assert not reproduce.reproduce_all_in_console(name="rivals", out=tmp_path, **given)  # one was stopped
+    assert ran == [(name, tmp_path / f"{name}-text", "text", "0") for name in experiments_named("rivals")]
+    assert reproduce.reproduce_all_in_console(name="ucb", out=tmp_path, **given)
+    assert ran[-1] == ("ucb", tmp_path, "text", "0")
 
 
 def test_steps_of_the_paper() -> None:

@@ -18,7 +18,7 @@ from repertory.paper.memory_simulation import GrowingLibrary, memory_table
 from repertory.report import claim_tests
 from repertory.report.claims import claim_rows, judge, read_all_results
 from repertory.report.page import page_content, write_report
-from repertory.report.sections import all_sections
+from repertory.report.sections import chapters
 from repertory.runs.folder import RunFolder
 from repertory.runs.opened import open_run
 from repertory.runs.summary import run_spread
@@ -56,7 +56,7 @@ def test_records_alone_give_the_same_report_and_claims(
     one, other = read_results(sweep), read_results(tmp_path / "sweep")
     monkeypatch.setattr(claim_tests, "memory_table", partial(memory_table, GrowingLibrary(runs=5)))
     shown = [
-        json.dumps(page_content(results, all_sections(results))).replace(str(results.path), "FOLDER")
+        json.dumps(page_content(results, chapters(results))).replace(str(results.path), "FOLDER")
         for results in (one, other)
     ]
     assert shown[0] == shown[1]

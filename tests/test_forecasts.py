@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from repertory import catalogue
+from repertory.cli.forecasts import forecasts_in_console
+from repertory.errors import UsageError
 from repertory.paper.experiments import experiment_names
 from repertory.paper.forecasts import Forecast, forecasts
-from repertory.report.forecasts import FOLDER, Made, forecast_section, full_answer
+from repertory.report.forecasts import CLUSTERS, FOLDER, PILOT, Made, forecast_section, full_answer
 from repertory.runs.folder import RunFolder
 from repertory.sweeps.results import read_results
 from repertory.sweeps.sweep import Sweep
@@ -26,7 +31,8 @@ def made(policies: int | None = 1, name: str = ROW.name, diverged_after: int | N
 
 def test_what_is_asked_exists() -> None:
     for row in forecasts():
-        catalogue.domain(row.domain, row.profile)
+        assert row.tasks.n_tasks > 1
+        assert row.life > 0
         assert row.learner in catalogue.names("learners")
         assert (row.known is None) != (row.answer is None)
         assert row.answer is None or row.answer.rsplit("-", 1)[0] in experiment_names()
@@ -79,6 +85,31 @@ def test_a_learner_that_diverges_has_no_number(tmp_path: Path) -> None:
     (row,) = section.tables[0].rows
     assert "diverges after 5,000 steps" in row["says"]
     assert row["right"] == ""
+
+
+def test_other_ways_to_a_number_stand_beside_it(tmp_path: Path) -> None:
+    (tmp_path / FOLDER).mkdir()
+    pilot = replace(made(9), method=PILOT, steps=100_000_000)
+    clusters = replace(made(3), method=CLUSTERS, low=3, high=3)
+    for number, each in enumerate([made(1), pilot, clusters, replace(pilot, seed=1)]):
+        (tmp_path / FOLDER / f"{number}.json").write_text(json.dumps(each.to_json()))
+    section = forecast_section(tmp_path, [])
+    assert section is not None
+    (row,) = section.tables[0].rows
+    assert (row["says"], row["pilot"], row["clusters"]) == ("1 (1 to 2)", "9 (1 to 2)", "3")
+    assert row["of pilot"] == pytest.approx(0.1)
+
+
+def test_clusters_are_counted_on_the_command_line(tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), width=200)
+    forecasts_in_console(console, ["cartpole27-dqn-text/clusters"], 0, tmp_path / "out")
+    (file,) = (tmp_path / "out").glob("*.json")
+    found = Made.from_json(json.loads(file.read_text()))
+    assert found.policies == 3  # the three lengths of the pole
+    assert found.method == CLUSTERS
+    assert "cartpole27-dqn-text/clusters: 3; in" in console.file.getvalue()  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match="unknown recommendation"):
+        forecasts_in_console(console, ["cartpole28*"], 0, tmp_path / "out")
 
 
 def test_without_recommendations_nothing_is_said(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from repertory.errors import UsageError
 from repertory.report.claims import judge
 from repertory.report.dashboard import DashboardServer
 from repertory.report.page import page_content
-from repertory.report.sections import all_sections, libraries
+from repertory.report.sections import chapters, libraries
 from repertory.runs.checkpoint import Checkpoint, DamagedCheckpoint, checksums, read_checkpoint
 from repertory.runs.folder import RunFolder
 from repertory.runs.live import live_spec
@@ -90,7 +90,7 @@ def sweep(today: Path, tmp_path: Path) -> Path:
 def look_at(folder: Path, target: Path, with_claims: bool = False) -> int:
     """Everything that reads a folder of runs; how many runs were shown. Claims take half a second to judge."""
     results = read_results(folder)
-    page_content(results, all_sections(results, with_slow=with_claims))
+    page_content(results, chapters(results, with_slow=with_claims))
     libraries.section(results)
     if with_claims:
         judge([results])

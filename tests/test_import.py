@@ -9,7 +9,7 @@ from pathlib import Path
 
 import repertory
 
-HEAVY = ("numba", "pandas", "scipy", "sklearn", "matplotlib", "plotly", "pyarrow", "torch", "ray")
+HEAVY = ("numba", "pandas", "scipy", "sklearn", "matplotlib", "pyarrow", "torch", "ray")
 
 
 def imported_by(code: str) -> set[str]:

@@ -171,7 +171,7 @@ def test_code_that_cannot_be_told_apart_needs_a_folder_of_its_own(tmp_path: Path
 
 def test_what_cannot_be_built_leaves_no_folder(tmp_path: Path) -> None:
     pendulum = repertory.Domain("pendulum", ("one",), lambda task: gymnasium.make("Pendulum-v1"))
-    with pytest.raises(repertory.UsageError, match="DQN takes actions"):
+    with pytest.raises(repertory.UsageError, match="DQN takes Discrete actions from 0"):
         repertory.live(pendulum, QUICK, 1, blocks=1, block_steps=10, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -106,10 +106,12 @@ def test_numbers_on_the_page_are_the_metrics(sweep: Path, page: Path) -> None:
         assert row["lifetime difference"] == pytest.approx((np.mean(lifetimes) - paper.mean) / paper.deviation)
         band, line = [trace for trace in curves if trace["name"] == row["condition"]]
         development = metrics.development(blocks, stretch=1)
-        assert line["y"] == pytest.approx(development.mean.tolist())
-        assert band["y"][: len(line["y"])] == pytest.approx((development.mean + development.error).tolist())
-        cells = f'<td class="text ">{row["condition"]}</td><td class="number ">2 (27)</td><td class="number ">'
-        assert f"{cells}{row['lifetime']:.1f} ± {row['lifetime sd']:.1f}</td>" in page.read_text()
+        assert line["y"] == pytest.approx(development.mean.tolist(), rel=1e-4)
+        upper = (development.mean + development.error).tolist()
+        assert band["y"][: len(line["y"])] == pytest.approx(upper, rel=1e-4)
+        cells = f'<th scope="row" class="text ">{row["condition"]}</th><td class="number ">2 (27)</td>'
+        score = f"{row['lifetime']:.1f} ± {row['lifetime sd']:.1f}"
+        assert f'{cells}<td class="number ">{score}</td>' in page.read_text()
     lifetimes = {n: results.scores(f"UnadaptiveDQN{n}P") for n in (1, 27)}
     capacity = next(row for row in found["capacity"].tables[0].rows if row["learner"] == "dqn")
     assert capacity["itc"] == pytest.approx(estimate_capacity(lifetimes, 27).curve.grid_mean)
@@ -117,7 +119,7 @@ def test_numbers_on_the_page_are_the_metrics(sweep: Path, page: Path) -> None:
 
 
 def test_files_beside_the_page(page: Path) -> None:
-    assert page.stat().st_size < 10e6
+    assert page.stat().st_size < 2.5e6
     for name in (
         "development-dqn",
         "final-against-lifetime",
@@ -213,9 +215,8 @@ def test_hostile_names_are_text_and_write_nowhere_else(sweep: Path, tmp_path: Pa
     )
     assert HOSTILE not in page.read_text()
     assert "a&amp;b&lt;i&gt;" in page.read_text()
-    (name,) = [name for name in embedded(page) if name.startswith("assignment")]
-    hover = [text for row in embedded(page)[name]["data"][0]["hovertext"] for text in row]
-    assert any(text.startswith("&lt;/script&gt;&lt;script&gt;alert(1)") for text in hover)
+    hover = [text for row in embedded(page)["tasks"]["data"][0]["hovertext"] for text in row]
+    assert any("&lt;/script&gt;&lt;script&gt;alert(1)" in text for text in hover)
     assert safe("../../etc/passwd") == "_.._etc_passwd"
     assert safe("") == safe("..") == "unnamed"
 
@@ -223,9 +224,8 @@ def test_hostile_names_are_text_and_write_nowhere_else(sweep: Path, tmp_path: Pa
 def test_embedding() -> None:
     assert "<" not in embedded_json({"a": HOSTILE})
     markers = "/*PLOTLY*/ /*SCRIPT*/ /*STYLE*/ /*CHARTS*/"
-    text = render(
-        dict.fromkeys(("name", "title", "summary", "contents", "sections"), "") | {"charts": {"note": markers}}
-    )
+    places = ("name", "title", "summary", "contents", "sections", "beside")
+    text = render(dict.fromkeys(places, "") | {"charts": {"note": markers}})
     assert markers in text
     assert text.count("</html>") == 1
 
@@ -241,7 +241,7 @@ def test_one_table_in_every_form() -> None:
     assert to_markdown(table).startswith("| na\\_me | n |\n| :-- | --: |\n")
     assert r"na\_me & n \\ \hline" in to_latex(table)
     assert r"a\_b|\textless{}i\textgreater{}50\%\textless{}/i\textgreater{} *c* & \textbf{0.1235} \\" in to_latex(table)
-    assert "a_b|&lt;i&gt;50%&lt;/i&gt; *c*</td>" in to_html(table)
+    assert "a_b|&lt;i&gt;50%&lt;/i&gt; *c*</th>" in to_html(table)
     assert "none" not in to_html(table)
     said = io.StringIO()
     Console(file=said, width=100, markup=True).print(to_console(table))
@@ -255,9 +255,9 @@ def test_one_table_in_every_form() -> None:
 def test_a_frame_is_a_table() -> None:
     frame = pd.DataFrame({"a_b": ["50% & more", None], "n": [0.123456, 2.0], "ok": [True, False]})
     assert to_markdown(from_frame("t", frame)) == (
-        "| a\\_b | n | ok |\n| :-- | --: | --: |\n| 50% & more | 0.1235 | yes |\n|  | 2 | no |\n"
+        "| a\\_b | n | ok |\n| :-- | --: | --: |\n| 50% & more | 0.123 | yes |\n|  | 2.000 | no |\n"
     )
-    assert r"50\% \& more & 0.1235 & yes \\" in to_latex(from_frame("t", frame))
+    assert r"50\% \& more & 0.123 & yes \\" in to_latex(from_frame("t", frame))
 
 
 def test_one_chart_in_both_forms() -> None:
@@ -298,7 +298,8 @@ def test_figures_are_drawn_on_request_and_not_again(tmp_path: Path, monkeypatch:
     assert drawn == ["tasks"]
     repertory.live("cartpole27", "random", 3, blocks=4, block_steps=60, out=tmp_path / "mine" / "3P")
     write_report(read_results(tmp_path / "mine"), tmp_path / "out", with_figures=True)
-    assert set(drawn) == {"tasks", "development-random", "final-against-lifetime", "assignment-3P", "frontier"}
+    of_it = {"assignment-3P", "curves-3P"}
+    assert set(drawn) == {"tasks", "development-random", "final-against-lifetime", "frontier", *of_it}
 
 
 def test_the_dashboard_serves_this_machine_only_and_changes_nothing(sweep: Path) -> None:

@@ -464,6 +464,28 @@ def test_without_stable_baselines_the_message_says_what_to_install(monkeypatch: 
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
+@pytest.mark.parametrize(
+    ("environment", "said", "is_told"),
+    [({}, "", False), ({"OMP_NUM_THREADS": "2"}, "", True), ({}, "torch.set_num_threads(7)", True)],
+)
+def test_torch_runs_on_one_thread_unless_told_otherwise(
+    environment: dict[str, str], said: str, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    lines = (
+        f"import torch; from repertory.machine import let_torch_run_on_one_thread as one; {said}",
+        "print(torch.get_num_threads()); one(); print(torch.get_num_threads())",
+        "torch.set_num_threads(2); one(); print(torch.get_num_threads())",
+    )
+    command = [sys.executable, "-c", "\n".join(lines)]
+    before, after, later = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert after == (before if is_told else "1")
+    assert later == "2"  # what it is told later stands
+
+
 def test_repertory_itself_does_not_load_torch() -> None:
     code = "import repertory, repertory.testing, sys; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -210,6 +210,45 @@ def test_epsilon_outside_its_range_is_refused() -> None:
         repertory.EpsilonGreedy(epsilon=1.5)
 
 
+@pytest.mark.parametrize("pay", [1.0, -1.0, 0.1])
+def test_where_every_step_earns_the_same_returns_rank_and_once_one_differs_averages_do(
+    pay: float, rng: np.random.Generator
+) -> None:
+    selector = repertory.EpsilonGreedy(epsilon=0)(2, 3, rng)
+    for policy, steps in ((0, 20), (1, 200), (0, 30)):
+        selector.update(0, policy, sum([pay] * steps), steps)
+    best = 1 if pay > 0 else 0
+    assert {selector.select(0, rng) for _ in range(50)} == {best}
+    twin = repertory.EpsilonGreedy(epsilon=0)(2, 3, rng)
+    twin.load_state_dict(selector.state_dict())
+    assert {twin.select(0, rng) for _ in range(50)} == {best}
+    selector.update(0, best, 10 * (pay - 0.05), 10)  # a poor episode: now reward per step tells them apart
+    assert {selector.select(0, rng) for _ in range(50)} == {1 - best}
+
+
+def test_a_state_of_a_version_that_did_not_count_episodes_by_task_is_loaded(rng: np.random.Generator) -> None:
+    selector, other = (repertory.EpsilonGreedy(epsilon=0)(1, 2, rng) for _ in range(2))
+    for policy, steps in ((0, 20), (1, 200)):
+        selector.update(0, policy, float(steps), steps)
+    state = selector.state_dict()
+    del state["uses_on_tasks"]
+    other.load_state_dict(state)
+    assert {other.select(0, rng) for _ in range(50)} == {0, 1}  # a tie, as it was then
+
+
+def test_advice_is_given_once(rng: np.random.Generator) -> None:
+    selector = repertory.UCB1Tuned()(2, 2, rng)
+
+    def play() -> None:
+        for policy, steps in ((0, 20), (1, 200), (0, 30), (1, 190)):
+            selector.update(1, policy, float(steps), steps)
+            selector.update(0, policy, 0.5 * steps + policy, steps)
+
+    with pytest.warns(UserWarning, match="every step of task 1 has earned the same") as heard:
+        play()
+    assert len(heard) == 1
+
+
 def test_an_average_per_episode_tells_apart_what_costs_the_same_per_step(rng: np.random.Generator) -> None:
     """Every step costs 1; policy 0 is done in 10 steps, policy 1 needs 50."""
     by_step, by_episode = (
@@ -218,6 +257,6 @@ def test_an_average_per_episode_tells_apart_what_costs_the_same_per_step(rng: np
     for selector in (by_step, by_episode):
         for policy, steps in ((0, 10), (1, 50), (0, 10), (1, 50)):
             selector.update(0, policy, -float(steps), steps)
-    assert {by_step.select(0, rng) for _ in range(50)} == {0, 1}  # a tie
+    assert {by_step.select(0, rng) for _ in range(50)} == {0}  # all steps alike: the returns decide
     assert {by_episode.select(0, rng) for _ in range(50)} == {0}
     assert by_episode.state_dict()["values"].tolist() == [[-10.0, -50.0]]

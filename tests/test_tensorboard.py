@@ -31,7 +31,7 @@ class CrashAtBlock(Monitor):
 
 def live(out: Path, *monitors: Monitor) -> repertory.Record:
     learner = repertory.DQN(learning_starts=60, buffer_size=200, target_update_interval=100)
-    monitors = (TensorBoardMonitor(out, "mean return"), *monitors)
+    monitors = (TensorBoardMonitor(out), *monitors)
     return repertory.live("cartpole27", learner, 3, blocks=5, block_steps=250, out=out, monitors=monitors)
 
 
@@ -47,6 +47,9 @@ def test_event_files_hold_the_record(tmp_path: Path) -> None:
     steps = record.blocks["steps"].cumsum().tolist()
     assert [step for step, _ in found["score"]] == steps
     np.testing.assert_allclose([value for _, value in found["score"]], record.blocks["mean_return"], rtol=1e-6)
+    for task, own in record.blocks.groupby("task"):
+        curve = found[f"task score/{task} {record.settings['task_names'][task]}"]
+        np.testing.assert_allclose([value for _, value in curve], own["mean_return"], rtol=1e-6)
     for policy in range(3):
         shares = record.blocks[f"policy_{policy}"] / record.blocks["episodes"]
         np.testing.assert_allclose([v for _, v in found[f"share/policy {policy}"]], shares, rtol=1e-6)

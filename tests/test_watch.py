@@ -240,7 +240,7 @@ def test_what_is_too_large_gets_fewer_and_smaller_frames(runs: Callable[[str], P
 
 def test_an_animation_for_a_page_is_small(runs: Callable[[str], Path]) -> None:
     content = embedded_animation(open_performance(runs("drqn"), 6, 0))
-    assert len(content) <= IN_A_PAGE.size == 300_000
+    assert len(content) <= IN_A_PAGE.size == 80_000
     assert data_uri(content).startswith("data:image/webp;base64,UklGR")
     assert data_uri(b"GIF89a").startswith("data:image/gif;base64,")
 
@@ -336,7 +336,7 @@ def test_folders_that_cannot_be_watched(runs: Callable[[str], Path], tmp_path: P
     with pytest.raises(UsageError, match="holds no run; next"):
         watch(tmp_path)
     run = shutil.copytree(runs("dqn"), tmp_path / "one")
-    with pytest.raises(UsageError, match=r"holds 1 runs; next: choose one of them, such as .*one$"):
+    with pytest.raises(UsageError, match=r"holds 1 run; next: choose one of them, such as .*one$"):
         watch(tmp_path)
     (run / "checkpoint.npz").write_bytes(b"half of it")
     (run / "checkpoint-previous.npz").unlink(missing_ok=True)

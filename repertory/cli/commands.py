@@ -21,13 +21,35 @@ app = typer.Typer(
 
 app.add_typer(capacity_app)
 
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        from repertory import __version__
+
+        typer.echo(f"repertory {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Lifelong reinforcement learning with a fixed number of policies."""
+
+
 Sweeps = Annotated[Path, typer.Argument(help="A folder of sweeps, as 'repertory reproduce' leaves.")]
 
 
 @app.command()
 def run(
-    domain: Annotated[str | None, typer.Option(help="Which tasks; see 'repertory list domains'.")] = None,
-    learner: Annotated[str | None, typer.Option(help="What each policy is; see 'repertory list learners'.")] = None,
+    domain: Annotated[
+        str | None, typer.Option(help="Which tasks: see 'repertory list domains'; a Gymnasium id; or FILE.py:NAME.")
+    ] = None,
+    learner: Annotated[
+        str | None, typer.Option(help="What each policy is: see 'repertory list learners'; sb3:SAC; or FILE.py:NAME.")
+    ] = None,
     policies: Annotated[int | None, typer.Option(help="How many policies the library holds.")] = None,
     selector: Annotated[str | None, typer.Option(help="What chooses a policy; epsilon-greedy if not given.")] = None,
     profile: Annotated[str | None, typer.Option(help=PROFILE_HELP)] = None,
@@ -42,17 +64,30 @@ def run(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A single setting, e.g. learner.learning_rate=0.05.")
     ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(help="With a Gymnasium id: what differs between tasks, e.g. gravity=-10,-6,-2."),
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with the same settings.")] = None,
     task: Annotated[str | None, typer.Option(help="The only task, or tasks (0-8); all tasks if not given.")] = None,
+    held_out: Annotated[
+        str | None, typer.Option(help="Tasks (6-8) that are never trained on, only evaluated during the life.")
+    ] = None,
     agent: Annotated[str | None, typer.Option(help="What chooses the policies; a library if not given.")] = None,
     hidden_tasks: Annotated[
         bool | None, typer.Option("--hidden-tasks", help="Tell neither agent nor policies which task it is.")
+    ] = None,
+    start_from: Annotated[
+        str | None, typer.Option(help="A library's file or a run's folder, whose policies to begin with.")
     ] = None,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write event files into the run's folder.")
     ] = False,
 ) -> None:
-    """Run one lifetime: blocks of random tasks, a policy picked per episode, all learning as they go."""
+    """Run one lifetime: blocks of random tasks, a policy picked per episode, all learning as they go.
+
+    With --out and nothing else, the run in that folder is resumed; with --blocks, it goes on to as many.
+    """
     options = dict(locals())
     from repertory.cli.run import run_in_console
     from repertory.cli.run_options import spec_from_options
@@ -90,9 +125,9 @@ def reproduce(
 
         forecasts_in_console(console(), [part for part in (conditions or "").split(",") if part], seed, out)
         return
-    from repertory.cli.reproduce import reproduce_in_console
+    from repertory.cli.reproduce import reproduce_all_in_console
 
-    if not reproduce_in_console(console(), **options):
+    if not reproduce_all_in_console(console(), **options):
         raise typer.Exit(STOPPED_STATUS)
 
 
@@ -142,6 +177,26 @@ def export(
     from repertory.cli.export import export_in_console
 
     export_in_console(source, target, console())
+
+
+@app.command()
+def save(
+    run: Annotated[Path, typer.Argument(help="A run's folder; the run need not be finished.")],
+    file: Annotated[Path, typer.Argument(help="The library's file, such as library.npz.")],
+    for_training: Annotated[
+        bool, typer.Option("--for-training", help="Save replay memories and optimisers too, to train it further.")
+    ] = False,
+    task: Annotated[int | None, typer.Option(help="Only the policy that plays this task, to use elsewhere.")] = None,
+    policy: Annotated[int | None, typer.Option(help="Only this policy, to use elsewhere.")] = None,
+) -> None:
+    """Save the policies of a run as a library, in one file: for repertory.load, evaluate and run --start-from.
+
+    With --task or --policy, save one policy for programs without repertory: plain matrices in a .npz file, or the .zip
+    of Stable-Baselines3.
+    """
+    from repertory.cli.save import save_in_console
+
+    save_in_console(run, file, console(), for_training, task, policy)
 
 
 @app.command()
@@ -229,9 +284,16 @@ def list_(
         str | None, typer.Argument(help="One of them, to see its settings; of figures, a folder of results.")
     ] = None,
 ) -> None:
-    """List what there is, by name; with a name, show its settings and what they mean."""
+    """List what there is, a line for each; with a name, show its settings and what they mean."""
     from repertory import catalogue
-    from repertory.cli.listing import experiment_table, experiments_table, profile_table, settings_table
+    from repertory.cli.listing import (
+        experiment_table,
+        experiments_table,
+        names_table,
+        own_table,
+        profile_table,
+        settings_table,
+    )
 
     if what not in LISTS:
         raise unknown("list", what, LISTS)
@@ -248,11 +310,13 @@ def list_(
         screen.print(experiments_table() if name is None else experiment_table(name))
         return
     if name is None:
-        for key in catalogue.names(what):
-            screen.print(key)
+        screen.print(names_table(what))
         screen.print(f"\nSettings of one: repertory list {what} NAME", style="dim")
         return
-    screen.print(settings_table(catalogue.settings_class(what, name)))
+    if name in catalogue.names(what):
+        screen.print(settings_table(catalogue.settings_class(what, name)))
+    else:
+        screen.print(own_table(what, name))
 
 
 @app.command()

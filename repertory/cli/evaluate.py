@@ -13,6 +13,7 @@ from repertory.paths import check_new_folder
 from repertory.report import evaluation_view as view
 from repertory.report.capacity_view import print_frame, save
 from repertory.report.watching import check_run_folder
+from repertory.wording import counted
 
 
 def evaluate_in_console(source: Path, episodes: int, seed: int, out: Path, console: Console) -> None:
@@ -20,7 +21,9 @@ def evaluate_in_console(source: Path, episodes: int, seed: int, out: Path, conso
     if not os.path.isfile(source):
         check_run_folder(source)
     with console.status("") as status:
-        found = evaluate(source, episodes, seed=seed, progress=lambda done: status.update(f"{done} policies evaluated"))
+        found = evaluate(
+            source, episodes, seed=seed, progress=lambda done: status.update(f"{counted(done, 'policy')} evaluated")
+        )
     name = source_name(source)
     print_frame(console, view.tasks_table(found))
     console.print(f"{found!r}", soft_wrap=True)

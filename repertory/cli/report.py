@@ -9,15 +9,16 @@ from rich.console import Console
 from repertory.analysis.controls import learning_metrics
 from repertory.cli.screen import print_problems
 from repertory.errors import UsageError
-from repertory.paths import check_new_folder
 from repertory.report.domains import by_domain
-from repertory.report.page import write_report
+from repertory.report.page import check_place, check_runs, write_report
 from repertory.sweeps.results import read_results
+from repertory.wording import counted
 
 
 def report_in_console(path: Path, out: Path, compute_missing: bool, with_figures: bool, console: Console) -> None:
-    check_new_folder(out)
+    check_place(out)
     results = read_results(path)
+    check_runs(results)
     if compute_missing:
         for part in by_domain(results):
             for condition in part.results.by_condition:
@@ -33,4 +34,4 @@ def report_in_console(path: Path, out: Path, compute_missing: bool, with_figures
     page = write_report(results, out, with_figures)
     print_problems(console, results)
     beside = "tables and figures are" if with_figures else "its tables are"
-    console.print(f"{page} shows {len(results.runs)} runs; {beside} beside it", soft_wrap=True)
+    console.print(f"{page} shows {counted(len(results.runs), 'run')}; {beside} beside it", soft_wrap=True)

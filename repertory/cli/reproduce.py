@@ -11,10 +11,22 @@ from typing import Any
 from rich.console import Console
 
 from repertory.cli.sweep_display import SweepDisplay, print_scores
+from repertory.paper.experiments import experiments_named
 from repertory.runs.status import FINISHED
 from repertory.sweeps.results import read_results
 from repertory.sweeps.run_sweep import prepare
-from repertory.sweeps.sweep import Sweep, claim, live_sweep, make_engine
+from repertory.sweeps.sweep import Sweep, claim, default_folder, live_sweep, make_engine
+from repertory.wording import counted
+
+
+def reproduce_all_in_console(console: Console, name: str, out: Path | None, profile: str, **options: Any) -> bool:
+    """Run the sweep of a name, or those of all experiments that go by it, each in a folder of its own."""
+    names = experiments_named(name)
+    is_done = True
+    for each in names:
+        folder = out if out is None or len(names) == 1 else out / default_folder(each, profile).name
+        is_done &= reproduce_in_console(console, each, out=folder, profile=profile, **options)
+    return is_done
 
 
 def reproduce_in_console(
@@ -46,7 +58,7 @@ def reproduce_in_console(
         status = standing[job.folder]
         console.print(f"{job.condition} run {job.run} {status.state}: {status.message}", soft_wrap=True)
     finished = len(jobs) - len(unfinished)
-    console.print(f"{finished} of {len(jobs)} runs finished; saved in {path}", soft_wrap=True)
+    console.print(f"{finished} of {counted(len(jobs), 'run')} finished; saved in {path}", soft_wrap=True)
     return not unfinished
 
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from repertory.cli.progress import ProgressMonitor, print_summary
+from repertory.cli.progress import print_summary
 from repertory.core.lifetime import Monitor
 from repertory.errors import UsageError
 from repertory.paths import check_new_folder
 from repertory.runs.folder import RunFolder
 from repertory.runs.lifetime_figure import draw_lifetime
-from repertory.runs.live import live_spec
+from repertory.runs.live import live_spec, told_length
+from repertory.runs.progress import ProgressMonitor
+from repertory.runs.reopening import reopen_if_longer
 from repertory.runs.spec import RunSpec
 from repertory.runs.tensorboard import TensorBoardMonitor
 
@@ -23,12 +25,16 @@ def run_in_console(spec: RunSpec, out: Path | None, console: Console, tensorboar
     if out is not None and RunFolder(out).holds_finished(spec.to_json()):
         console.print(f"{out} holds this run, finished; nothing to do", soft_wrap=True)
         return
+    if spec.start_from is not None and spec.start_from.caution is not None:
+        console.print(spec.start_from.caution, soft_wrap=True)
     if out is not None:
         check_new_folder(out)
+        reopen_if_longer(out, spec)
+    console.print(told_length(spec), soft_wrap=True)
     progress = ProgressMonitor(console, spec.blocks, spec.block_steps, spec.domain.score)
     monitors: list[Monitor] = [progress]
     if tensorboard and out is not None:
-        monitors.append(TensorBoardMonitor(out, spec.domain.score))
+        monitors.append(TensorBoardMonitor(out))
     try:
         record = live_spec(spec, out, monitors, draw_lifetime, notice=lambda text: console.print(text, soft_wrap=True))
     except KeyboardInterrupt:

@@ -20,6 +20,7 @@ from repertory.runs.status import DIVERGED, FINISHED, RUNNING, Status
 from repertory.sweeps.job import Job
 from repertory.sweeps.results import Results
 from repertory.sweeps.sweep import Watcher
+from repertory.wording import counted
 
 REFRESH = 1.0
 LINE_EVERY = 60.0
@@ -59,7 +60,9 @@ class SweepDisplay(Watcher):
             self._live.start()
         else:
             finished = sum(status.state == FINISHED for status in self._ends.values())
-            self._console.print(f"{len(jobs)} runs, {finished} finished, {workers} at a time", soft_wrap=True)
+            self._console.print(
+                f"{counted(len(jobs), 'run')}, {finished} finished, {workers} at a time", soft_wrap=True
+            )
 
     def tick(self) -> None:
         now = time.monotonic()
@@ -127,7 +130,7 @@ class SweepDisplay(Watcher):
         failed = sum(status is not None and status.state not in (FINISHED, *UNDER_WAY) for status in statuses)
         bad = f", {failed} failed" if failed else ""
         return (
-            f"{finished} of {len(self._jobs)} runs finished{bad}, {estimate.share_done:.1%} of the steps, "
+            f"{finished} of {counted(len(self._jobs), 'run')} finished{bad}, {estimate.share_done:.1%} of the steps, "
             f"{estimate.steps_per_second:,.0f} steps/s, {duration(estimate.seconds_left)} left"
         )
 

@@ -16,6 +16,7 @@ from repertory.errors import UsageError
 from repertory.paths import check_new_file
 from repertory.report.animation import FASTEST, format_of, standing, write_animation
 from repertory.report.watching import TEXT, Performance, open_performance
+from repertory.wording import counted
 
 PLAIN_FRAMES = 3
 """How many frames of an episode are printed where there is no terminal."""
@@ -42,6 +43,7 @@ def watch_in_console(path: Path, fps: float | None, out: Path | None, console: C
         _check_out(out, path)
     console.print(_heading(performance), soft_wrap=True)
     if out is not None:
+        console.print(f"writing an animation to {out} ...", soft_wrap=True)
         size = write_animation(performance, out, fps)
     elif console.is_interactive:
         show_in_terminal(performance, performance.usual_fps if fps is None else fps, console)
@@ -49,7 +51,7 @@ def watch_in_console(path: Path, fps: float | None, out: Path | None, console: C
         show_plainly(performance, console)
     for ending in performance.endings:
         episode = f"episode {ending.episode + 1}: " if performance.episodes > 1 else ""
-        console.print(f"{episode}{ending.step} steps, return {ending.total_reward:g}", soft_wrap=True)
+        console.print(f"{episode}{counted(ending.step, 'step')}, return {ending.total_reward:g}", soft_wrap=True)
     if out is not None:
         console.print(f"written to {out} ({size / 1000:,.0f} kB)", soft_wrap=True)
 
@@ -92,6 +94,10 @@ def show_in_terminal(performance: Performance, fps: float, console: Console) -> 
 
 def show_plainly(performance: Performance, console: Console) -> None:
     """A few frames of the first episode, one below the other: for logs and pipes."""
+    console.print(
+        f"not a terminal: {PLAIN_FRAMES} frames of the first episode as text; --out FILE.gif writes all\n",
+        soft_wrap=True,
+    )
     every = math.ceil(performance.endings[0].step / (PLAIN_FRAMES - 1))
     for moment in performance.moments(TEXT, every):
         if moment.episode > 0:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +15,8 @@ from repertory.errors import UsageError
 from repertory.selectors.protocol import Arrays, State, argmax_random_tie
 from repertory.settings import Settings, setting
 
+SAME = 1e-9
+"""Averages that differ by no more, as a share of the largest, are the same: sums of equal rewards are not exact."""
 AVERAGES = ("per step", "per episode", "per policy episode")
 
 
@@ -20,14 +25,17 @@ class EpsilonGreedy(Settings):
     """Conservative epsilon-greedy (the paper's Algorithm 1): the policy with the best lifetime average on the
     task, or with probability epsilon any policy.
 
-    A policy never tried on a task cannot be its best, so it is reached only with probability epsilon / policies.
+    A policy never tried on a task cannot be its best, so it is reached only with probability epsilon / policies. While
+    all policies tried on a task have the same reward per step, that says nothing, and their returns decide. The paper
+    does not say so; in its domains episodes are of one length, or end in a step that earns less. Under the rules of its
+    released code all steps of Cartpole earn the same, and the average is another one there.
     """
 
     epsilon: float = setting(0.1, "Probability of a uniformly random policy.", at_least=0, at_most=1)
     average: str = setting(
         "per step",
-        "What to rank by: reward on the task per step there (of no use where every step earns the same), per episode "
-        "there, or per episode that the policy played on any task.",
+        "What to rank by: reward on the task per step there (where every step has earned the same, per episode), per "
+        "episode there, or per episode that the policy played on any task.",
         choices=AVERAGES,
     )
 
@@ -85,17 +93,51 @@ class LifetimeAverages:
         self._rewards = np.zeros((n_tasks, n_policies))
         self._steps = np.zeros((n_tasks, n_policies))
         self._episodes = np.zeros(n_policies)
+        self._uses = np.zeros((n_tasks, n_policies))
+        """Episodes of a policy on a task."""
 
     def update(self, task: int, policy: int, total_reward: float, steps: int) -> float:
         self._rewards[task, policy] += total_reward
         self._steps[task, policy] += 1 if self._kind == "per episode" else steps
         self._episodes[policy] += 1
+        self._uses[task, policy] += 1
         units = self._episodes[policy] if self._kind == "per policy episode" else self._steps[task, policy]
         self.values[task, policy] = self._rewards[task, policy] / units
         return float(self.values[task, policy])
 
+    def ranks(self, task: int) -> NDArray[np.float64]:
+        """What to rank the policies of a task by: their averages or, where all steps earned the same, their returns."""
+        values: NDArray[np.float64] = self.values[task]
+        if not self.tells_nothing(task) or (self._uses[task][self._steps[task] > 0] == 0).any():
+            return values
+        uses = self._uses[task]
+        return np.where(uses > 0, self._rewards[task] / np.maximum(uses, 1), values)
+
+    def tells_nothing(self, task: int) -> bool:
+        """Whether two or more policies were tried on a task, and all have one reward per step."""
+        if self._kind != "per step":
+            return False
+        # Plain numbers: asked before every episode, and of a few policies arrays take longer.
+        pairs = zip(self.values[task].tolist(), self._steps[task].tolist(), strict=True)
+        tried = [value for value, steps in pairs if steps > 0]
+        if len(tried) < 2:
+            return False
+        lowest, highest = min(tried), max(tried)
+        return bool(highest - lowest <= SAME * max(-lowest, highest))
+
     def arrays(self) -> State:
-        return {"values": self.values, "rewards": self._rewards, "steps": self._steps, "episodes": self._episodes}
+        return {
+            "values": self.values,
+            "rewards": self._rewards,
+            "steps": self._steps,
+            "episodes": self._episodes,
+            "uses_on_tasks": self._uses,
+        }
+
+
+def _with_uses(own: State, state: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+    """Earlier versions did not count episodes by task; where they are not known, averages alone rank."""
+    return {"uses_on_tasks": np.zeros_like(own["uses_on_tasks"]), **state}
 
 
 class EpsilonGreedySelector(Arrays):
@@ -107,13 +149,26 @@ class EpsilonGreedySelector(Arrays):
     def select(self, task: int, rng: np.random.Generator) -> int:
         if rng.random() < self._epsilon:
             return int(rng.random() * self._n_policies)
-        return argmax_random_tie(self._averages.values[task], rng)
+        return argmax_random_tie(self.ranks(task), rng)
+
+    def ranks(self, task: int) -> NDArray[np.float64]:
+        """What the policies of a task are ranked by; -inf for one that was never tried."""
+        return self._averages.ranks(task)
 
     def update(self, task: int, policy: int, total_reward: float, steps: int) -> None:
         self._averages.update(task, policy, total_reward, steps)
 
     def arrays(self) -> State:
         return self._averages.arrays()
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        super().load_state_dict(_with_uses(self.arrays(), state))
+
+
+ADVICE = (
+    "every step of task {task} has earned the same, so reward per step does not tell policies apart; next: "
+    "UCB1Tuned(average='per episode', optimal_average=...), or another selector, such as thompson"
+)
 
 
 class UCB1TunedSelector(Arrays):
@@ -126,6 +181,7 @@ class UCB1TunedSelector(Arrays):
         self._uses = np.zeros((n_tasks, n_policies))
         self._sums = np.zeros((n_tasks, n_policies))
         self._squares = np.zeros((n_tasks, n_policies))
+        self._advised = False
 
     def select(self, task: int, rng: np.random.Generator) -> int:
         return argmax_random_tie(self.bounds(task), rng)
@@ -151,6 +207,19 @@ class UCB1TunedSelector(Arrays):
         self._uses[task, policy] += 1
         self._sums[task, policy] += sample
         self._squares[task, policy] += sample * sample
+        self._advise(task)
+
+    def _advise(self, task: int) -> None:
+        """Once, if bounds are made of averages that cannot tell policies apart."""
+        if self._advised or not self._averages.tells_nothing(task):
+            return
+        returns = self._sums[task] / np.maximum(self._uses[task], 1)
+        if np.ptp(returns[self._uses[task] > 0]) > 0:
+            self._advised = True
+            warnings.warn(ADVICE.format(task=task), stacklevel=2)
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        super().load_state_dict(_with_uses(self.arrays(), state))
 
     def arrays(self) -> State:
         statistics = {"uses": self._uses, "sums": self._sums, "squares": self._squares}
@@ -191,6 +260,9 @@ class PolicyMeanUCB(Arrays):
         log_n = math.log(self._uses.sum())
         width = math.sqrt(log_n / n_i * min(0.25, variance + math.sqrt(2 * log_n / n_i)))
         self._bounds[task, policy] = mean + width
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        super().load_state_dict(_with_uses(self.arrays(), state))
 
     def arrays(self) -> State:
         statistics = {"uses": self._uses, "means": self._means, "deviations": self._deviations, "bounds": self._bounds}

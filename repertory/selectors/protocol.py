@@ -58,3 +58,14 @@ class Arrays:
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         for name, array in self.arrays().items():
             array[...] = state[name]
+
+    def load_grown(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Load the state of one for fewer tasks, the first of these; the others stay as in a new one.
+
+        All else being equal, what has another shape has a row for each task.
+        """
+        for name, array in self.arrays().items():
+            held = np.asarray(state[name])
+            if held.shape != array.shape and (held.shape[1:] != array.shape[1:] or len(held) > len(array)):
+                raise ValueError(f"{name} is {held.shape}, needed: fewer rows of {array.shape}")
+            array[: len(held)] = held

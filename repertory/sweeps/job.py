@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from repertory import own_code
 from repertory.core.lifetime import Monitor
 from repertory.core.tally import BlockTally
 from repertory.errors import RunStopped, UsageError
@@ -24,7 +25,7 @@ from repertory.runs.formats import RUN_FORMAT
 from repertory.runs.live import live_spec
 from repertory.runs.reading import check_format
 from repertory.runs.saver import Diverged
-from repertory.runs.spec import RunSpec
+from repertory.runs.spec import COMPONENTS, RunSpec
 from repertory.runs.status import DIVERGED, FINISHED, INTERRUPTED, PAUSE, STOPPED, Status, StatusMonitor, read_status
 
 ONE_THREAD = dict.fromkeys(
@@ -59,6 +60,9 @@ class Job:
 
     def run_spec(self) -> RunSpec:
         check_format({"format": self.format}, RUN_FORMAT, f"the job of {self.folder}")
+        for part in COMPONENTS:  # a job comes from the user's own sweep, perhaps on another machine
+            if own_code.is_own_code(self.spec[part]["name"]):
+                own_code.allow(self.spec[part]["name"])
         return RunSpec.from_json(self.spec)
 
     def status(self) -> Status | None:
@@ -100,7 +104,7 @@ def _monitors(job: Job, spec: RunSpec, orphaned_from: int | None) -> Iterator[Mo
     if job.tensorboard:
         from repertory.runs.tensorboard import TensorBoardMonitor
 
-        yield TensorBoardMonitor(Path(job.folder), spec.domain.score)
+        yield TensorBoardMonitor(Path(job.folder))
 
 
 def _run_when_free(folder: RunFolder, spec: RunSpec, monitors: Sequence[Monitor], patience: float) -> None:

@@ -18,8 +18,10 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol
 
+from repertory import own_code
 from repertory.core.sequence import SEQUENCES
 from repertory.errors import UsageError, shown, unknown
+from repertory.learners.sb3_by_name import is_sb3
 from repertory.machine import usable_cores
 from repertory.number_ranges import parse_numbers
 from repertory.paper.experiments import TASK_OF_THE_RUN, Condition, Experiment, experiment, read_experiment
@@ -27,7 +29,7 @@ from repertory.profiles import check_profile
 from repertory.runs.folder import RunFolder, differences
 from repertory.runs.provenance import MadeBy, this_code
 from repertory.runs.reading import build, check_format, read_json, read_toml
-from repertory.runs.spec import RunSpec
+from repertory.runs.spec import COMPONENTS, RunSpec
 from repertory.runs.status import DIVERGED, FINISHED, Status
 from repertory.settings import LARGEST_INTEGER
 from repertory.sweeps.job import Job
@@ -72,7 +74,8 @@ class Sweep:
         """Of an experiment of the paper by name, or of a TOML file."""
         if isinstance(source, str) and not source.endswith(".toml"):
             return cls(source, **options)
-        return cls(Path(source).stem, **options, definition=read_toml(Path(source), "experiment"))
+        path = Path(source)
+        return cls(path.stem, **options, definition=_with_own_code(read_toml(path, "experiment"), path.parent))
 
     @cached_property
     def data(self) -> Experiment:
@@ -106,6 +109,23 @@ class Sweep:
         }
         spec = RunSpec.from_names(values, condition.settings)
         return Job(condition.name, str(run_path(out, condition.name, run)), spec.to_json(), tensorboard)
+
+
+def _with_own_code(content: Any, folder: Path) -> Any:
+    """The same, with the paths of a user's own code, which may be beside the file, as they are from here. Whoever runs
+    a file has named the code in it."""
+    if isinstance(content, dict):
+        parts = {key: _named_code(part, folder) if key in COMPONENTS else part for key, part in content.items()}
+        return {key: _with_own_code(part, folder) for key, part in parts.items()}
+    return content
+
+
+def _named_code(name: Any, folder: Path) -> Any:
+    if not own_code.is_own_code(name) or is_sb3(name):
+        return name
+    found = own_code.canonical(name, folder)
+    own_code.allow(found)
+    return found
 
 
 def run_path(out: Path, condition: str, run: int) -> Path:

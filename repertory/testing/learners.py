@@ -19,7 +19,7 @@ from repertory.agents.library import LibraryAgent
 from repertory.core.lifetime import Lifetime
 from repertory.core.seeds import EPISODE_SEEDS, generator
 from repertory.domains.domain import Domain
-from repertory.learners.protocol import CompiledLearner, MakeLearner, new_learner
+from repertory.learners.protocol import ActsAtRest, CompiledLearner, MakeLearner, new_learner
 from repertory.selectors.fixed import FixedSelector
 from repertory.testing.trace import (
     ConformanceError,
@@ -43,6 +43,7 @@ OPTIONAL = {
     "begin_task": ("task",),
     "turn_to": ("task",),
     "action_probabilities": ("observations",),
+    "actions_at_rest": ("observations", "memory", "rng"),
     "state_dict": (),
     "load_state_dict": ("state",),
     "is_finite": (),
@@ -174,11 +175,14 @@ def _check_saving(stage: _Stage, trace: Trace) -> None:
     twin = stage.learner()
     stage.play(twin, episodes=half)
     _check_probabilities(twin, trace, stage.domain)
+    _check_actions_at_rest(twin, trace, stage.domain)
     state = twin.state_dict()
     _check_state(state)
     saved = _through_a_file(state)
     expected = trace[half:]
-    found = "a learner that was looked into (state_dict, action_probabilities) did not continue as before"
+    found = (
+        "a learner that was looked into (state_dict, action_probabilities, actions_at_rest) did not continue as before"
+    )
     expect_same(expected, stage.play(twin, first=half, episodes=rest), "saving", found, "valid: to change nothing")
     for name in saved:
         found = f"state_dict()['{name}'] changed while the learner played on"
@@ -203,6 +207,16 @@ def _check_probabilities(learner: Any, trace: Trace, domain: Domain) -> None:
     expect(probabilities.shape == wanted, "action_probabilities", f"shape {probabilities.shape}; valid: {wanted}")
     fine = bool((probabilities >= 0).all()) and np.allclose(probabilities.sum(axis=1), 1, atol=1e-6)
     expect(fine, "action_probabilities", "a row is not of numbers from 0 that sum to 1")
+
+
+def _check_actions_at_rest(learner: Any, trace: Trace, domain: Domain) -> None:
+    if not isinstance(learner, ActsAtRest) or not isinstance(domain.observation_space, gymnasium.spaces.Box):
+        return
+    observations = np.stack([moment.observation for moment in trace[0]]).astype(domain.observation_space.dtype)
+    for rng in (None, np.random.default_rng(0)):
+        actions, _memory = learner.actions_at_rest(observations, None, rng)
+        fine = len(actions) == len(observations) and all(map(domain.action_space.contains, actions))
+        expect(fine, "actions_at_rest", f"not an action of {domain.action_space} for each row of observations")
 
 
 def _check_state(state: Any) -> None:
