@@ -9,6 +9,7 @@ import pytest
 
 import repertory
 from repertory.profiles import with_profile
+from repertory.selectors.averages import LifetimeAverages
 
 
 def shares(selector: repertory.Selector, task: int, n: int, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -224,6 +225,21 @@ def test_where_every_step_earns_the_same_returns_rank_and_once_one_differs_avera
     assert {twin.select(0, rng) for _ in range(50)} == {best}
     selector.update(0, best, 10 * (pay - 0.05), 10)  # a poor episode: now reward per step tells them apart
     assert {selector.select(0, rng) for _ in range(50)} == {1 - best}
+
+
+def test_whether_averages_tell_policies_apart_is_what_a_look_at_all_of_them_says(rng: np.random.Generator) -> None:
+    averages, seen = LifetimeAverages("per step", 2, 3, -math.inf), set()
+    for _ in range(3_000):
+        task, policy = rng.integers(2), rng.integers(3)
+        averages.update(task, policy, float(rng.choice([-1.0, 1.0])), 1)  # often all at the same average, often not
+        values = averages.values[task]
+        tried = values[np.isfinite(values)]
+        says = len(tried) > 1 and np.ptp(tried) <= 1e-9 * max(-tried.min(), tried.max())
+        assert averages.tells_nothing(task) == says
+        seen.add(says)
+        if rng.random() < 0.1:  # another life
+            averages = LifetimeAverages("per step", 2, 3, -math.inf)
+    assert seen == {False, True}
 
 
 def test_a_state_of_a_version_that_did_not_count_episodes_by_task_is_loaded(rng: np.random.Generator) -> None:

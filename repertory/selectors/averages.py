@@ -95,6 +95,8 @@ class LifetimeAverages:
         self._episodes = np.zeros(n_policies)
         self._uses = np.zeros((n_tasks, n_policies))
         """Episodes of a policy on a task."""
+        self._apart: dict[int, tuple[int, int]] = {}
+        """Two policies of a task whose averages differed when all were last looked at."""
 
     def update(self, task: int, policy: int, total_reward: float, steps: int) -> float:
         self._rewards[task, policy] += total_reward
@@ -115,15 +117,24 @@ class LifetimeAverages:
 
     def tells_nothing(self, task: int) -> bool:
         """Whether two or more policies were tried on a task, and all have one reward per step."""
-        if self._kind != "per step":
+        if self._kind != "per step" or self._are_still_apart(task):
             return False
         # Plain numbers: asked before every episode, and of a few policies arrays take longer.
         pairs = zip(self.values[task].tolist(), self._steps[task].tolist(), strict=True)
-        tried = [value for value, steps in pairs if steps > 0]
+        tried = [(value, policy) for policy, (value, steps) in enumerate(pairs) if steps > 0]
         if len(tried) < 2:
             return False
-        lowest, highest = min(tried), max(tried)
+        (lowest, worst), (highest, best) = min(tried), max(tried)
+        self._apart[task] = worst, best
         return bool(highest - lowest <= SAME * max(-lowest, highest))
+
+    def _are_still_apart(self, task: int) -> bool:
+        """Whether two policies that differed before do so now, clearly: spares a look at each of hundreds."""
+        one, other = self._apart.get(task, (0, 0))
+        if one == other or not (self._steps[task, one] and self._steps[task, other]):
+            return False
+        low, high = self.values[task, one], self.values[task, other]
+        return bool(abs(high - low) > 2 * SAME * max(abs(low), abs(high)))
 
     def arrays(self) -> State:
         return {
