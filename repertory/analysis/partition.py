@@ -13,8 +13,10 @@ MOST_CHOICES = 20_000
 """Sets of policies that are all compared; where there are more, one is added after another."""
 SMALLEST_LOSS = 0.005
 """Losses below it are alike: logarithms of noise are no trend."""
-FEWEST_TO_PROJECT, LAST = 5, 3
-"""Looks that a trend needs, and those whose mean is what is lost now."""
+FEWEST_TO_PROJECT = 5
+"""Looks that a trend needs."""
+LATEST = 3
+"""Looks whose mean counts: a policy that learns by bootstrapping differs from one look to the next."""
 
 
 def losses(scores: NDArray[np.float64], best: NDArray[np.float64], base: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -59,7 +61,7 @@ def projected(steps: NDArray[np.float64], lost: NDArray[np.float64], at: float) 
     """
     recent = steps >= steps[-1] / 3
     x, y = np.log(steps[recent]), np.log(np.maximum(lost[recent], SMALLEST_LOSS))
-    last = float(lost[-LAST:].mean())
+    last = float(lost[-LATEST:].mean())
     if len(x) < FEWEST_TO_PROJECT or at <= steps[-1]:
         return last
     (slope, _), covariance = np.polyfit(x, y, 1, cov=True)

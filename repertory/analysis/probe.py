@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from repertory.analysis.evaluation import outcomes_at_rest, scored
+from repertory.analysis.partition import LATEST
 from repertory.core.at_rest import AtRest
 from repertory.core.episode import EpisodePlayer
 from repertory.core.lifetime import Lifetime, Monitor, Pause
@@ -35,8 +36,6 @@ from repertory.runs.spec import RunSpec
 LOOKS_FILE = "looks.json"
 EPISODES = 3
 """Of each task in a look."""
-LATEST = 3
-"""Looks whose mean is the score of a probe: a policy that learns by bootstrapping differs from one look to the next."""
 RARER = 0.05
 """A look comes when a probe is older by this share at least: long ones are looked at as often as short ones."""
 LOOKING = 0.25

@@ -11,8 +11,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.analysis.partition import fewest_lost, grouped, losses, lost_with, projected
-from repertory.analysis.probe import LATEST, Budget, Probe, Spent
+from repertory.analysis.partition import LATEST, fewest_lost, grouped, losses, lost_with, projected
+from repertory.analysis.probe import Budget, Probe, Spent
 from repertory.core.metrics import standard_error
 from repertory.core.seeds import generator
 from repertory.errors import UsageError

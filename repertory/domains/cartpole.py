@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -272,9 +272,10 @@ class CartpoleEnv(KernelEnv):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012  (Gymnasium's own convention)
+    picture = "repertory.domains.cartpole_picture"
 
     def __init__(self, tasks: CompiledTasks, task: int, overshoot: float, render_mode: str | None = None) -> None:
-        super().__init__(tasks, task)
+        super().__init__(tasks, task, render_mode)
         params: CartpoleParams = tasks.params[task]
         # Twice the limits, as in Gymnasium, or more: the observation on which an episode ends lies outside of them.
         high = {"x": overshoot * params.position_limit, "theta": overshoot * params.angle_limit}
@@ -282,12 +283,3 @@ class CartpoleEnv(KernelEnv):
         bounds = np.array([high.get(quantity, np.inf) for quantity in order], np.float32)
         self.observation_space = gymnasium.spaces.Box(-bounds, bounds, dtype=np.float32)
         self.action_space = gymnasium.spaces.Discrete(2)
-        self.render_mode = render_mode
-
-    def render(self) -> Any:
-        if self.render_mode != "rgb_array":
-            gymnasium.logger.warn("CartpoleEnv renders only with render_mode='rgb_array'")
-            return None
-        from repertory.domains.cartpole_picture import draw
-
-        return draw(self._params, self._state)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -213,12 +214,17 @@ class KernelEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     An episode is decided by the seed given to `reset`; without one, the stream continues from the last episode.
     """
 
-    def __init__(self, tasks: CompiledTasks, task: int) -> None:
+    picture: ClassVar[str]
+    """The module whose `draw(params, state)` gives pixels and whose `write(params, state)` gives text, where
+    `metadata["render_modes"]` has 'rgb_array' and 'ansi'."""
+
+    def __init__(self, tasks: CompiledTasks, task: int, render_mode: str | None = None) -> None:
         self._kernels = tasks.kernels
         self._params = tasks.params[task]
         self._state = tasks.new_state()
         self._observation_size = tasks.observation_size
         self._stream: Stream | None = None
+        self.render_mode = render_mode
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -243,3 +249,14 @@ class KernelEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         observation = np.zeros(self._observation_size, np.float32)
         self._kernels.observe(self._params, self._state, observation)
         return observation
+
+    def render(self) -> Any:
+        valid = self.metadata["render_modes"]
+        if not valid:
+            return super().render()
+        if self.render_mode not in valid:
+            modes = " or ".join(repr(mode) for mode in valid)
+            gymnasium.logger.warn(f"{type(self).__name__} renders only with render_mode={modes}")
+            return None
+        picture = import_module(self.picture)  # what draws is needed by those who look only
+        return (picture.draw if self.render_mode == "rgb_array" else picture.write)(self._params, self._state)

@@ -9,7 +9,7 @@ they are drawn, by `goal_seed`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -223,9 +223,10 @@ class OfficeEnv(KernelEnv):
     """
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}  # noqa: RUF012  (Gymnasium's own convention)
+    picture = "repertory.domains.office_picture"
 
     def __init__(self, tasks: CompiledTasks, task: int, render_mode: str | None = None) -> None:
-        super().__init__(tasks, task)
+        super().__init__(tasks, task, render_mode)
         params: OfficeParams = tasks.params[task]
         if params.is_one_hot:
             self.observation_space: gymnasium.Space = TwoValued(0.0, 1.0, COLUMNS * ROWS, whole_rewards=True)
@@ -233,14 +234,3 @@ class OfficeEnv(KernelEnv):
             last = np.array([COLUMNS - 1, ROWS - 1], np.float32)
             self.observation_space = gymnasium.spaces.Box(np.zeros(2, np.float32), last, dtype=np.float32)
         self.action_space = gymnasium.spaces.Discrete(4)
-        self.render_mode = render_mode
-
-    def render(self) -> Any:
-        from repertory.domains.office_picture import draw, write
-
-        if self.render_mode == "rgb_array":
-            return draw(self._params, self._state)
-        if self.render_mode == "ansi":
-            return write(self._params, self._state)
-        gymnasium.logger.warn("OfficeEnv renders only with render_mode='rgb_array' or 'ansi'")
-        return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -373,20 +373,10 @@ class PocmanEnv(KernelEnv):
     """
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}  # noqa: RUF012  (Gymnasium's own convention)
+    picture = "repertory.domains.pocman_picture"
 
     def __init__(self, tasks: CompiledTasks, task: int, render_mode: str | None = None) -> None:
-        super().__init__(tasks, task)
+        super().__init__(tasks, task, render_mode)
         params: PocmanParams = tasks.params[task]
         self.observation_space = TwoValued(params.off, 1.0, OBSERVATION_SIZE, whole_rewards=True)
         self.action_space = gymnasium.spaces.Discrete(5)
-        self.render_mode = render_mode
-
-    def render(self) -> Any:
-        from repertory.domains.pocman_picture import draw, write
-
-        if self.render_mode == "rgb_array":
-            return draw(self._params, self._state)
-        if self.render_mode == "ansi":
-            return write(self._params, self._state)
-        gymnasium.logger.warn("PocmanEnv renders only with render_mode='rgb_array' or 'ansi'")
-        return None

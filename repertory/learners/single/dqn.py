@@ -136,7 +136,7 @@ class ManyTaskDQN(ForManyTasks, DQNLearner):
     def _new_network(self, inputs: int, actions: int, rng: np.random.Generator) -> Network:
         core = NetworkShape(inputs, *self.settings.net_arch, actions)
         self.plan = plan = Plan(self.settings, self._n_tasks, core, (actions,))
-        policy = layout([*policy_fields(network.count_weights(plan.shape)), *memory.fields_of(plan)])
+        policy = layout([*memory.fields_of(plan), *policy_fields(network.count_weights(plan.shape))])
         return Network(plan.shape, plan.new_weights(rng), policy, scratch_layout(plan, self.settings.batch_size))
 
     def _plan_memory(self, settings: Any, observation_space: gymnasium.Space, inputs: int, actions: int) -> TaskMemory:

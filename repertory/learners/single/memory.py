@@ -77,6 +77,8 @@ def fields_of(plan: Plan) -> list[Field]:
     - of PackNet, which weights are `trainable` now, the `whole` vector of which `weights` shows a part, and the
       `owner` of each weight by `rank`, the place of each task among those packed, and the `phase` of each task;
     - of clones, observations and outputs of each task, how many, and `clone_order`, the tasks now to be cloned.
+
+    They come before the learner's own: Numba would take records that merely go on further for the plain learner's.
     """
     settings, tasks, core = plan.settings, plan.tasks, plan.core
     weights = network.count_weights(plan.shape)

@@ -117,9 +117,9 @@ class ManyTaskPPO(ForManyTasks, PPOLearner):
         self.plan = plan = Plan(settings, self._n_tasks, core, (actions, 1))
         weights = network.count_weights(plan.shape)
         policy = [
+            *memory.fields_of(plan),
             *proximal.policy_fields(weights, settings.n_steps),
             ("observations", np.float32, (settings.n_steps + 1, inputs)),
-            *memory.fields_of(plan),
         ]
         scratch = [
             *proximal.scratch_fields(weights, settings.batch_size),
