@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from repertory.analysis.partition import task_tree
 from repertory.analysis.probe import Spent
-from repertory.analysis.search import Conflict, Search, Tried
+from repertory.analysis.search import Search
+from repertory.analysis.tried import Conflict, Tried
 
 SHOWN_TASKS = 12
 """Of a group, in one line."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from repertory.analysis.partition import LATEST, fewest_lost, grouped, losses, lost_with, projected
 from repertory.analysis.probe import Budget, Probe, Spent
+from repertory.analysis.tried import Conflict, Loss, Places, Tried
 from repertory.core.metrics import standard_error
 from repertory.core.seeds import generator
 from repertory.errors import UsageError
@@ -44,55 +45,8 @@ TRIES = 2
 """Tasks that are learned alone to find one that needs a policy of its own."""
 POORLY = 0.3
 """A task is poorly served on which the best policy gains less than this share of what is usual."""
-ERRORS = 2.0
-"""Standard errors on either side of a loss."""
 RANDOM_STEPS, RANDOM_SHARE = 2_000, 0.02
 """Of random play on each task, at most; and the share of the budget that it may take on all."""
-
-Places = tuple[int, ...]
-"""Tasks by their place among those that are looked at."""
-
-
-class Tried(NamedTuple):
-    """What the tasks lose with so many policies, each for a group of them."""
-
-    policies: int
-    loss: float
-    """Mean over tasks, as a share of what learning gains there."""
-    error: float
-    """Standard error."""
-    expected: float
-    """By the end of the planned life, if policies were still getting better."""
-    worst: float
-    """The largest loss on a task."""
-    steps: int
-    """The most that one of the policies was trained."""
-
-    @property
-    def low(self) -> float:
-        return min(self.loss, self.expected) - ERRORS * self.error
-
-    @property
-    def high(self) -> float:
-        return self.loss + ERRORS * self.error
-
-
-class Loss(NamedTuple):
-    """What a policy loses on a group of tasks."""
-
-    now: float
-    error: float
-    """Standard error over looks."""
-    expected: float
-
-
-class Conflict(NamedTuple):
-    """Two tasks of different groups, learned by one policy."""
-
-    tasks: tuple[int, int]
-    loss: float
-    """Mean over the two."""
-    steps: int
 
 
 class Search:
@@ -199,8 +153,7 @@ class Search:
         """Whether a policy loses no more on these tasks than is tolerated, beyond doubt."""
         if len(probe.looks) < LATEST:
             return False
-        loss = self._loss(probe, group)
-        return loss.now + ERRORS * loss.error <= self.tolerance
+        return self._loss(probe, group).high <= self.tolerance
 
     def _has_levelled(self, probe: Probe) -> bool:
         return len(probe.looks) >= LATEST and probe.has_levelled(self.random, LEVEL * self.tolerance)
