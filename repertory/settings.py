@@ -35,7 +35,8 @@ def setting(
 ) -> Any:
     """A field with its meaning and its valid range.
 
-    `before` is the value that runs had before this setting existed, if that is not its default.
+    `before` is the value that runs had before this setting existed, if that is not its default; or a function that
+    tells it from the values that were recorded.
     """
     limits = {"at_least": at_least, "above": above, "at_most": at_most, "below": below, "choices": choices}
     earlier = default if before is dataclasses.MISSING else before
@@ -86,11 +87,11 @@ class Settings:
     @classmethod
     def completed(cls, recorded: Mapping[str, Any]) -> dict[str, Any]:
         """Plain values from the record of an older run, with those added that it did not record."""
-        missing = {
-            field.name: _plain(field.metadata.get("before", field.default))
-            for field in dataclasses.fields(cls)
-            if field.name not in recorded
-        }
+        missing = {}
+        for field in dataclasses.fields(cls):
+            if field.name not in recorded:
+                before = field.metadata.get("before", field.default)
+                missing[field.name] = _plain(before(recorded) if callable(before) else before)
         return {**recorded, **missing}
 
 

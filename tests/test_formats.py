@@ -210,6 +210,14 @@ COMPONENTS = [
 ]
 
 
+def test_what_a_setting_was_may_depend_on_the_others() -> None:
+    """Learning did not wait for experiences of the task; with one memory for all tasks, it does not now either."""
+    recorded = repertory.DQN().as_dict()
+    del recorded["waits_for_task"]
+    assert repertory.DQN.completed(recorded) == repertory.DQN().as_dict()
+    assert not repertory.DQN.completed({**recorded, "memory": "task-matching"})["waits_for_task"]
+
+
 @pytest.mark.parametrize(("kind", "name"), COMPONENTS)
 def test_a_setting_more_orphans_no_record(kind: str, name: str) -> None:
     """Every published record of the component still says what it said, and the new setting as it was then."""

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from repertory.analysis.update_control import capacity_parts, parts_warning
+from repertory.analysis.update_control import capacity_parts, controls_for, parts_warning
 from repertory.cli.capacity import empirical_in_console
 from repertory.core.tally import BlockTally, block_table
 from repertory.runs.spec import run_spec
-from repertory.sweeps.results import Results, Run
+from repertory.sweeps.results import Results, Run, read_results
 from tests.records import write_run
 
 BLOCKS = 270
+RESULTS = Path(__file__).parent.parent / "results"
 
 
 def life(policies: int, score, task: int | None = None, diverges: bool = False) -> Run:
@@ -88,6 +89,15 @@ def test_other_learners_rules_and_lengths_are_no_control() -> None:
     assert (one.tasks, every.tasks) == (0, 1)  # twenty blocks are enough for a policy of 27 only
     assert np.isnan(one.ageing)
     assert capacity_parts(results(life(1, lambda task, block: 1.0)), results(control), "dqn") == []
+
+
+def test_the_published_capacity_of_dqn_is_that_of_a_learner_that_wears_out() -> None:
+    """The records of the main table, made by several versions, beside those of single tasks."""
+    libraries = read_results(RESULTS / "cartpole27-released")
+    one, two, *more = capacity_parts(libraries, controls_for(libraries), "dqn")
+    assert one.is_ageing
+    assert two.is_ageing
+    assert not any(parts.is_ageing for parts in more)
 
 
 def test_the_command_prints_the_three_parts(tmp_path: Path) -> None:

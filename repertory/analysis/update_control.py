@@ -56,8 +56,8 @@ def parts_warning(parts: CapacityParts) -> str:
     """What to know before the number is taken for a capacity; empty if nothing."""
     if parts.is_ageing:
         return (
-            f"a policy alone on one task falls by {parts.ageing:.0%} in as many updates, so this loss says more about "
-            "the learner than about its capacity; next: --profile sound, or settings that keep it sound"
+            f"a policy alone on one task falls by {parts.ageing:.0%} of the score of a policy per task, in as many "
+            "updates, so this loss says more about the learner than about its capacity; next: --profile sound"
         )
     if parts.diverged:
         return f"values diverged in {parts.diverged} of {parts.runs} runs, so what is lost here may not be capacity"

@@ -101,7 +101,8 @@ class DQN(SinglePolicy):
     waits_for_task: bool = setting(
         True,
         "Whether, with memory='task-matching', learning_starts counts experiences of the task being played.",
-        before=False,
+        # It did not; with other memories, where it means nothing, a run is still the same as one of today.
+        before=lambda recorded: recorded.get("memory") != "task-matching",
     )
     protected: int = setting(0, "Newest experiences that distribution matching always keeps.", at_least=0)
 
