@@ -135,27 +135,6 @@ def test_event_files_from_python(tmp_path: Path) -> None:
         live(tensorboard=True)
 
 
-def test_weights_and_biases_hear_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against a stand-in that takes what `wandb` takes."""
-    logged: list[tuple[int, dict[str, float]]] = []
-    ended: list[bool] = []
-    run = types.SimpleNamespace(
-        log=lambda values, step: logged.append((step, values)), finish=lambda: ended.append(True)
-    )
-    begun: dict[str, Any] = {}
-    monkeypatch.setitem(sys.modules, "wandb", types.SimpleNamespace(init=lambda **given: begun.update(given) or run))
-    monitor = repertory.WandbMonitor("mine", mode="offline", config={"why": "test"})
-    record = live(monitors=[monitor])
-    assert [step for step, _ in logged] == record.blocks["steps"].cumsum().tolist()
-    np.testing.assert_allclose([values["score"] for _, values in logged], record.blocks["mean_return"])
-    assert (begun["project"], begun["mode"], begun["config"]["why"]) == ("mine", "offline", "test")
-    assert begun["config"]["blocks"] == 30
-    assert ended == [True]
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(UsageError, match=r"repertory\[wandb\]"):
-        repertory.WandbMonitor()
-
-
 def test_tasks_of_ones_own_end_within_minutes() -> None:
     assert catalogue.lengths("cartpole27") == (675, 60_000)
     for n_tasks, blocks in ((1, 50), (10, 50), (11, 55), (100, 500)):
