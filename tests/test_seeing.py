@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import time
 import types
@@ -70,6 +71,26 @@ def test_a_slow_episode_shows_life(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "the first episode is under way" in said[0][1]
     assert said[0][0] - begun < 0.35  # before the only episode, of 0.4 seconds, has ended
     assert progress.FIRST_SIGN < 2
+
+
+def test_the_steps_inside_a_long_episode_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it runs, on the plain path; a compiled one keeps its count to itself."""
+    monkeypatch.setattr(progress, "LONG_EPISODE", 0.0)
+    monkeypatch.setattr(progress, "TICK", 0.02)
+    out = io.StringIO()
+    monitor = ProgressMonitor(Console(file=out, force_terminal=True, width=200), 1, 80, "mean return")
+    shown: list[tuple[int, str]] = []
+    monkeypatch.setattr(monitor._face, "show", lambda done, text: shown.append((done, text)))
+    repertory.live(repertory.tasks([Slow]), "random", 1, blocks=1, block_steps=80, monitors=[monitor])
+    told = [(done, re.search(r"under way( for 0 s)?: (\d+) step", text)) for done, text in shown]
+    found = [(done - 40 * bool(match[1]), int(match[2])) for done, match in told if match]
+    assert len(set(found)) >= 3
+    assert all(done == inside for done, inside in found)
+    assert shown[-1][0] == 80
+    compiled = ProgressMonitor(Console(file=io.StringIO(), force_terminal=True), 30, 60, "mean return")
+    live(monitors=[compiled])
+    assert compiled._lifetime is not None
+    assert compiled._lifetime.steps_under_way is None
 
 
 def test_a_terminal_has_a_bar_that_ends_full() -> None:
