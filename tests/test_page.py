@@ -24,6 +24,7 @@ from repertory.report.chart import GREY, Axis, Chart, Heatmap, Panel, Series, si
 from repertory.report.page import write_report
 from repertory.report.sections import chapters
 from repertory.report.sections.answer import answers
+from repertory.report.sections.frontier import apart
 from repertory.report.sections.multiples import MOST_TOGETHER
 from repertory.report.sections.significance import smallest_effect, verdict
 from repertory.report.sections.task_curves import task_curves
@@ -164,7 +165,16 @@ def test_charts_fit_a_phone() -> None:
     assert len(wide["narrow"]["xaxis"]["ticktext"]) <= 7
     assert wide["narrow"]["title"]["text"].replace("<br>", " ") == words
     memory = single("memory", [Series("one", [0.1, 1000], [0, 1], GREY)], Axis(is_logarithmic=True), Axis())
-    assert "dtick" not in to_plotly(memory)["narrow"]["xaxis"]
+    assert to_plotly(memory)["narrow"]["xaxis"]["ticktext"] == ["0.1", "1", "10", "100", "1000"]
+    # Plotly gives axes that match, and are to begin at 0, the range of an empty chart unless told to look.
+    beside = [Panel([Series("one", [0, 1], [0, 900], GREY)], Axis(), Axis(low=0)) for _ in range(2)]
+    axes = to_plotly(Chart("beside", [beside]))["layout"]
+    assert [axes[name]["autorange"] for name in ("yaxis", "yaxis2")] == [True, True]
+
+
+def test_names_of_points_in_one_place_are_written_once() -> None:
+    points = [{"lifetime": score, "bytes": size} for score, size in ((10, 1e6), (10.2, 1.1e6), (20, 1e6), (10, 9e6))]
+    assert apart(["a", "b", "c", "d"], points, 10.0) == ["a, b", "", "c", "d"]
 
 
 def test_runs_that_are_all_alike_have_a_page(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from repertory.errors import one_line
 from repertory.report.chart import (
     BARS,
     BOTH,
@@ -173,7 +174,7 @@ def _layout(chart: Chart, named: set[str], is_narrow: bool) -> dict[str, Any]:
         beside = max(1, (PHONE if is_narrow else PAGE) // (LEGEND_LETTER * longest + LEGEND_SYMBOL))
         legend_height = LEGEND_LINE * -(-len(named) // beside) + 10
         legend |= {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}
-    title = textwrap.wrap(chart.title, PHONE_LETTERS)[:2] if is_narrow else [chart.title] * bool(chart.title)
+    title = textwrap.wrap(one_line(chart.title), PHONE_LETTERS if is_narrow else 2 * PHONE_LETTERS)[:2]
     top = 14 + TITLE * bool(title) + TITLE_LINE * (len(title) - 1) * bool(title) + PANEL_TITLE * bool(panels[0].title)
     height, gap = _heights(chart, rows, columns, is_narrow)
     layout: dict[str, Any] = {
@@ -188,7 +189,11 @@ def _layout(chart: Chart, named: set[str], is_narrow: bool) -> dict[str, Any]:
     }
     if title:
         at = {"x": 0.01, "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 10}}
-        layout["title"] = {"text": "<br>".join(map(shown, title)), "font": {"size": 12 if is_narrow else 14}, **at}
+        layout["title"] = {
+            "text": "<br>".join(html.escape(line, quote=False) for line in title),
+            "font": {"size": 12 if is_narrow else 14},
+            **at,
+        }
     share = gap / (rows * height + (rows - 1) * gap)
     for index, panel in enumerate(panels):
         is_bottom = index + columns >= len(panels)
@@ -200,10 +205,7 @@ def _layout(chart: Chart, named: set[str], is_narrow: bool) -> dict[str, Any]:
 
 
 def _make_room(layout: dict[str, Any]) -> None:
-    """Fewer ticks of numbers and smaller titles of panels, for a phone."""
-    for key, axis in layout.items():
-        if key.startswith("xaxis") and axis.pop("dtick", None) is not None:
-            axis["nticks"] = PHONE_LABELS - 1
+    """Smaller titles of panels, for a phone."""
     for title in layout["annotations"]:
         title["font"] = {"size": 11}
 
@@ -225,10 +227,21 @@ def _heights(chart: Chart, rows: int, columns: int, is_narrow: bool) -> tuple[in
 def _brief_axes(panel: Panel, columns: int) -> Panel:
     """With the shorter labels of axes that have some, and as many below as there is room for."""
     x = _brief_axis(panel.x)
+    if x.is_logarithmic and tick_places(x) is None:
+        x = replace(x, ticks=_powers_of_ten(panel))
     if x.labels is not None:
         every = -(-len(x.labels) * columns // PHONE_LABELS)
         x = replace(x, labels=[text if place % every == 0 else "" for place, text in enumerate(x.labels)])
     return replace(panel, x=x, y=_brief_axis(panel.y))
+
+
+def _powers_of_ten(panel: Panel) -> dict[float, str] | None:
+    """Those between the points of a panel, if they are two or more."""
+    found = np.concatenate([np.asarray(mark.x, float) for mark in panel.marks if isinstance(mark, Series)] or [[]])
+    found = np.log10(found[found > 0])
+    if not found.size or math.floor(found.max()) - math.ceil(found.min()) < 1:
+        return None
+    return {10.0**power: f"{10.0**power:g}" for power in range(math.ceil(found.min()), math.floor(found.max()) + 1)}
 
 
 def _brief_axis(axis: Axis) -> Axis:
@@ -297,7 +310,7 @@ def _axis_layout(axis: Axis, domain: Sequence[float], anchor: str) -> dict[str, 
     if axis.low is not None and axis.high is not None:
         made["range"] = [math.log10(end) if axis.is_logarithmic else end for end in (axis.low, axis.high)]
     elif axis.low == 0:
-        made["rangemode"] = "tozero"
+        made |= {"rangemode": "tozero", "autorange": True}  # said, since Plotly forgets it of axes that match
     return made
 
 
