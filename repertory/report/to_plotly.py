@@ -237,8 +237,8 @@ def _brief_axes(panel: Panel, columns: int) -> Panel:
 
 def _powers_of_ten(panel: Panel) -> dict[float, str] | None:
     """Those between the points of a panel, if they are two or more."""
-    found = np.concatenate([np.asarray(mark.x, float) for mark in panel.marks if isinstance(mark, Series)] or [[]])
-    found = np.log10(found[found > 0])
+    places = [float(x) for mark in panel.marks if isinstance(mark, Series) for x in mark.x]
+    found = np.log10([place for place in places if place > 0])
     if not found.size or math.floor(found.max()) - math.ceil(found.min()) < 1:
         return None
     return {10.0**power: f"{10.0**power:g}" for power in range(math.ceil(found.min()), math.floor(found.max()) + 1)}
