@@ -45,6 +45,7 @@ from repertory.domains.cartpole import (
 )
 from repertory.domains.domain import SPLIT, Domain
 from repertory.domains.entry import DomainEntry
+from repertory.domains.metaworld import ContinualWorldRules, continual_world
 from repertory.domains.minigrid import FAMILIES, MiniGridRules, minigrid_family
 from repertory.domains.office_rooms import OfficeRules, office_rooms
 from repertory.domains.pocman import PocmanRules, pocman18
@@ -80,6 +81,7 @@ BUILT_IN: dict[str, dict[str, Any]] = {
         "cartpole1000": DomainEntry(GymnasiumRules, cartpole1000, blocks=3000, block_steps=20_000),
         "pocman18": DomainEntry(PocmanRules, pocman18, blocks=450, block_steps=200_000),
         "office-rooms": DomainEntry(OfficeRules, office_rooms, blocks=50, block_steps=200_000),
+        "continual-world": DomainEntry(ContinualWorldRules, continual_world, blocks=200, block_steps=50_000),
         **{
             name: DomainEntry(MiniGridRules, partial(minigrid_family, name), blocks=200, block_steps=5_000)
             for name in FAMILIES

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import math
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 from rich.console import Console
@@ -18,13 +20,15 @@ import repertory
 from repertory.analysis.capacity import estimate_capacity
 from repertory.cli.report import report_in_console
 from repertory.errors import UsageError
+from repertory.report.chart import GREY, Axis, Chart, Heatmap, Panel, Series, single
 from repertory.report.page import write_report
 from repertory.report.sections import chapters
 from repertory.report.sections.answer import answers
+from repertory.report.sections.frontier import apart
 from repertory.report.sections.multiples import MOST_TOGETHER
 from repertory.report.sections.significance import smallest_effect, verdict
 from repertory.report.sections.task_curves import task_curves
-from repertory.report.table import Table, column, decimals, name_column, to_html, to_markdown
+from repertory.report.table import PROSE, Table, column, decimals, name_column, to_html, to_markdown
 from repertory.report.to_matplotlib import to_matplotlib
 from repertory.report.to_plotly import to_plotly
 from repertory.sweeps.results import read_results
@@ -33,6 +37,7 @@ from tests import browser
 from tests.waiting import wait_until
 
 DOMAINS = {"cartpole27": 27, "pocman18": 18}
+PROSAIC = {"verdict": "inconclusive, leaning to yes", "figures": "lifetime score: " + "ThisOne 1.25 (0.5 to 2), " * 20}
 
 
 def live(out: Path, domain: str, policies: int, selector: str, run: int = 0) -> None:
@@ -55,6 +60,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(read_results(folder), tmp_path_factory.mktemp("written"))
+
+
+class Cost(gymnasium.Env):
+    """Every step costs the same."""
+
+    observation_space = gymnasium.spaces.Box(0, 1, (1,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        return np.zeros(1, np.float32), -1.0, self.steps == 5, False, {}
 
 
 class Elements(HTMLParser):
@@ -124,6 +145,46 @@ def test_many_conditions_become_small_panels(folder: Path) -> None:
     axes = [value for key, value in figure["narrow"].items() if key.startswith("xaxis")]
     assert len({tuple(axis["domain"]) for axis in axes}) == 2  # two panels beside each other on a phone
     to_matplotlib(chart).draw_without_rendering()
+
+
+def test_charts_fit_a_phone() -> None:
+    """Titles stand above the middle of their panels, labels have room, and long titles are not cut."""
+    panels = [Panel([], Axis(labels=list("abcde")), title=f"{n} policies") for n in range(5)]
+    small = to_plotly(Chart("small", [panels[:3], panels[3:]], are_small=True))
+    for layout in (small["layout"], small["narrow"]):
+        for number, title in enumerate(layout["annotations"], start=1):
+            start, end = layout["xaxis" if number == 1 else f"xaxis{number}"]["domain"]
+            assert title["xanchor"] == "center"
+            assert title["x"] == pytest.approx((start + end) / 2)
+    assert small["layout"]["xaxis"]["ticktext"] == list("abcde")
+    assert small["narrow"]["xaxis"]["ticktext"] == ["a", "c", "e"]
+    words = "a title of more words than a phone has room for in a line of its own"
+    many = Heatmap(np.zeros((2, 27)), "share")
+    wide = to_plotly(single("wide", [many], Axis(labels=[str(n) for n in range(27)]), Axis(), title=words))
+    assert len(wide["layout"]["xaxis"]["ticktext"]) == 27
+    assert len(wide["narrow"]["xaxis"]["ticktext"]) <= 7
+    assert wide["narrow"]["title"]["text"].replace("<br>", " ") == words
+    memory = single("memory", [Series("one", [0.1, 1000], [0, 1], GREY)], Axis(is_logarithmic=True), Axis())
+    assert to_plotly(memory)["narrow"]["xaxis"]["ticktext"] == ["0.1", "1", "10", "100", "1000"]
+    # Plotly gives axes that match, and are to begin at 0, the range of an empty chart unless told to look.
+    beside = [Panel([Series("one", [0, 1], [0, 900], GREY)], Axis(), Axis(low=0)) for _ in range(2)]
+    axes = to_plotly(Chart("beside", [beside]))["layout"]
+    assert [axes[name]["autorange"] for name in ("yaxis", "yaxis2")] == [True, True]
+
+
+def test_names_of_points_in_one_place_are_written_once() -> None:
+    points = [{"lifetime": score, "bytes": size} for score, size in ((10, 1e6), (10.2, 1.1e6), (20, 1e6), (10, 9e6))]
+    assert apart(["a", "b", "c", "d"], points, 10.0) == ["a, b", "", "c", "d"]
+
+
+def test_runs_that_are_all_alike_have_a_page(tmp_path: Path) -> None:
+    """No test is possible between them, and below 0 no share of a score: the page says so."""
+    domain = repertory.tasks([Cost])
+    for condition, run in itertools.product(("first", "second"), range(2)):
+        out = tmp_path / "runs" / condition / f"run-{run:02d}"
+        repertory.live(domain, "random", 1, "fixed-partition", blocks=2, block_steps=10, run=run, out=out)
+    text = write_report(read_results(tmp_path / "runs"), tmp_path / "page").read_text()
+    assert "0 of 0 differences are significant" in text
 
 
 def test_curves_of_tasks_are_the_records(folder: Path) -> None:
@@ -235,6 +296,12 @@ def test_nothing_is_cut_in_light_or_dark_wide_or_narrow(page: Path, width: int, 
         )
         assert all(hinted == is_wide and (index == 0) == is_wide for is_wide, hinted, index in regions)
         assert any(is_wide for is_wide, *_rest in regions) == (width == 390)
+        # Prose is read down a phone, not sideways.
+        claims = Table("claims", [name_column("verdict"), name_column("figures", kind=PROSE)], [PROSAIC])
+        add = "document.getElementById('sections').insertAdjacentHTML('beforeend', arguments[0])"
+        driver.execute_script(add, to_html(claims))
+        last = "const all = document.querySelectorAll('.scroll'); return all[all.length - 1]"
+        assert driver.execute_script(f"{last}.scrollWidth") <= driver.execute_script(f"{last}.clientWidth") + 1
         # The answer is on the first screen, and the page has one ground: no slab of the other scheme's colour.
         assert driver.execute_script("return document.querySelector('.count').getBoundingClientRect().bottom") < 900
         drawn = "return [...document.querySelectorAll('.main-svg')].map(each => getComputedStyle(each).backgroundColor)"

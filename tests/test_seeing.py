@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import time
 import types
@@ -72,6 +73,26 @@ def test_a_slow_episode_shows_life(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress.FIRST_SIGN < 2
 
 
+def test_the_steps_inside_a_long_episode_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it runs, on the plain path; a compiled one keeps its count to itself."""
+    monkeypatch.setattr(progress, "LONG_EPISODE", 0.0)
+    monkeypatch.setattr(progress, "TICK", 0.02)
+    out = io.StringIO()
+    monitor = ProgressMonitor(Console(file=out, force_terminal=True, width=200), 1, 80, "mean return")
+    shown: list[tuple[int, str]] = []
+    monkeypatch.setattr(monitor._face, "show", lambda done, text: shown.append((done, text)))
+    repertory.live(repertory.tasks([Slow]), "random", 1, blocks=1, block_steps=80, monitors=[monitor])
+    told = [(done, re.search(r"under way( for 0 s)?: (\d+) step", text)) for done, text in shown]
+    found = [(done - 40 * bool(match[1]), int(match[2])) for done, match in told if match]
+    assert len(set(found)) >= 3
+    assert all(done == inside for done, inside in found)
+    assert shown[-1][0] == 80
+    compiled = ProgressMonitor(Console(file=io.StringIO(), force_terminal=True), 30, 60, "mean return")
+    live(monitors=[compiled])
+    assert compiled._lifetime is not None
+    assert compiled._lifetime.steps_under_way is None
+
+
 def test_a_terminal_has_a_bar_that_ends_full() -> None:
     out = io.StringIO()
     monitor = ProgressMonitor(Console(file=out, force_terminal=True, width=120), 30, 60, "mean return")
@@ -133,27 +154,6 @@ def test_event_files_from_python(tmp_path: Path) -> None:
     assert list((tmp_path / "run" / "tensorboard").glob("events.*"))
     with pytest.raises(UsageError, match="give out="):
         live(tensorboard=True)
-
-
-def test_weights_and_biases_hear_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against a stand-in that takes what `wandb` takes."""
-    logged: list[tuple[int, dict[str, float]]] = []
-    ended: list[bool] = []
-    run = types.SimpleNamespace(
-        log=lambda values, step: logged.append((step, values)), finish=lambda: ended.append(True)
-    )
-    begun: dict[str, Any] = {}
-    monkeypatch.setitem(sys.modules, "wandb", types.SimpleNamespace(init=lambda **given: begun.update(given) or run))
-    monitor = repertory.WandbMonitor("mine", mode="offline", config={"why": "test"})
-    record = live(monitors=[monitor])
-    assert [step for step, _ in logged] == record.blocks["steps"].cumsum().tolist()
-    np.testing.assert_allclose([values["score"] for _, values in logged], record.blocks["mean_return"])
-    assert (begun["project"], begun["mode"], begun["config"]["why"]) == ("mine", "offline", "test")
-    assert begun["config"]["blocks"] == 30
-    assert ended == [True]
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(UsageError, match=r"repertory\[wandb\]"):
-        repertory.WandbMonitor()
 
 
 def test_tasks_of_ones_own_end_within_minutes() -> None:

@@ -107,6 +107,7 @@ def test_wrappers_of_all_tasks_and_of_one() -> None:
         (lambda: repertory.contexts(Walk, [{}, {"stride": 1.0}]), "^stride has no effect"),
         (lambda: repertory.vary(Restless, stride=[1, 2]), r"task 0 \(stride=1\) of Restless does not obey its seed"),
         (lambda: repertory.tasks([Restless]), "does not obey its seed"),
+        (lambda: repertory.tasks([Walk, Restless]), r"task 1 \(Restless\) of tasks does not obey its seed"),
         (lambda: repertory.tasks([Walk, Seedless]), r"task 1 \(Seedless\) of tasks has a reset without a seed"),
         (lambda: repertory.vary("CartPole-v1", gravty=[1]), "'gravty'; did you mean 'gravity'"),
         (lambda: repertory.vary("CartPole-v99"), "CartPole-v99 cannot be made"),

@@ -83,6 +83,9 @@ def run(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write event files into the run's folder.")
     ] = False,
+    wandb: Annotated[
+        str | None, typer.Option(metavar="PROJECT", help="Send the same numbers to a project of Weights & Biases.")
+    ] = None,
 ) -> None:
     """Run one lifetime: blocks of random tasks, a policy picked per episode, all learning as they go.
 
@@ -92,7 +95,7 @@ def run(
     from repertory.cli.run import run_in_console
     from repertory.cli.run_options import spec_from_options
 
-    run_in_console(spec_from_options(options, set_ or [], config), out, console(), tensorboard)
+    run_in_console(spec_from_options(options, set_ or [], config), out, console(), tensorboard, wandb)
 
 
 @app.command()
@@ -117,6 +120,9 @@ def reproduce(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write event files into the runs' folders.")
     ] = False,
+    wandb: Annotated[
+        str | None, typer.Option(metavar="PROJECT", help="Send the same numbers to a project of Weights & Biases.")
+    ] = None,
 ) -> None:
     """Run the experiments of a table or figure of the paper, or of your own file; resume what was stopped."""
     options = dict(locals())

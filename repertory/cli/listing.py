@@ -22,6 +22,7 @@ WHAT = {
     "cartpole1000": "1,000 tasks: Gymnasium's CartPole-v1 with ten masses, pole masses and lengths each",
     "pocman18": "18 tasks, partially observable: maze, how the object moves, whether touching it is good or bad",
     "office-rooms": "50 tasks: where the goal is, in an office of 15 rooms",
+    "continual-world": "10 tasks of a robot's arm, from Meta-World (needs the extra metaworld)",
     "minigrid-empty": "5 tasks of MiniGrid: an empty room (needs the extra minigrid, as the next three do)",
     "minigrid-doorkey": "4 tasks of MiniGrid: a key, a door and a goal, in rooms of four sizes",
     "minigrid-crossing": "8 tasks of MiniGrid: walls or lava to cross",

@@ -38,12 +38,13 @@ def reproduce_in_console(
     engine: str,
     out: Path | None,
     tensorboard: bool,
+    wandb: str | None,
     **options: Any,
 ) -> bool:
     """Run a sweep of an experiment, the paper's by name or one's own by file; whether all its runs finished."""
     sweep = Sweep.of(name, **options)
     patterns = [part.strip() for part in (conditions or "").split(",") if part.strip()]
-    path, jobs = prepare(sweep, runs, patterns, out, tensorboard)
+    path, jobs = prepare(sweep, runs, patterns, out, tensorboard, wandb)
     chosen_engine = make_engine(engine, workers)
     claim(path, sweep)
     with _polite_kill():

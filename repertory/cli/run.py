@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -17,9 +18,12 @@ from repertory.runs.progress import ProgressMonitor
 from repertory.runs.reopening import reopen_if_longer
 from repertory.runs.spec import RunSpec
 from repertory.runs.tensorboard import TensorBoardMonitor
+from repertory.runs.wandb import wandb_of
 
 
-def run_in_console(spec: RunSpec, out: Path | None, console: Console, tensorboard: bool = False) -> None:
+def run_in_console(
+    spec: RunSpec, out: Path | None, console: Console, tensorboard: bool = False, wandb: str | None = None
+) -> None:
     if tensorboard and out is None:
         raise UsageError("--tensorboard writes into the run's folder; give --out as well")
     if out is not None and RunFolder(out).holds_finished(spec.to_json()):
@@ -27,16 +31,16 @@ def run_in_console(spec: RunSpec, out: Path | None, console: Console, tensorboar
         return
     if spec.start_from is not None and spec.start_from.caution is not None:
         console.print(spec.start_from.caution, soft_wrap=True)
+    loggers = list(_loggers(spec, out, tensorboard, wandb))  # first: what they lack changes nothing
     if out is not None:
         check_new_folder(out)
         reopen_if_longer(out, spec)
     console.print(told_length(spec), soft_wrap=True)
     progress = ProgressMonitor(console, spec.blocks, spec.block_steps, spec.domain.score)
-    monitors: list[Monitor] = [progress]
-    if tensorboard and out is not None:
-        monitors.append(TensorBoardMonitor(out))
     try:
-        record = live_spec(spec, out, monitors, draw_lifetime, notice=lambda text: console.print(text, soft_wrap=True))
+        record = live_spec(
+            spec, out, [*loggers, progress], draw_lifetime, notice=lambda text: console.print(text, soft_wrap=True)
+        )
     except KeyboardInterrupt:
         progress.close()
         if out is not None:
@@ -47,3 +51,10 @@ def run_in_console(spec: RunSpec, out: Path | None, console: Console, tensorboar
     print_summary(console, record)
     if out is not None:
         console.print(f"saved in {out} (figure: {RunFolder(out).figure_file})", soft_wrap=True)
+
+
+def _loggers(spec: RunSpec, out: Path | None, tensorboard: bool, wandb: str | None) -> Iterator[Monitor]:
+    if tensorboard and out is not None:
+        yield TensorBoardMonitor(out)
+    if wandb is not None:
+        yield wandb_of(spec, wandb, out)

@@ -33,6 +33,16 @@ class Outcome(NamedTuple):
     """Its first transitions, where they are asked for."""
 
 
+class UnderWay:
+    """How many steps of an episode have been played, for whoever looks on from another thread."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self) -> None:
+        self.steps: int | None = None
+        """None between episodes, and in compiled ones: their count is inside the kernel."""
+
+
 class Stage(NamedTuple):
     """What a compiled episode is played on: the state of the task, the learner's view of it, room for its opening."""
 
@@ -79,6 +89,7 @@ class EpisodePlayer:
         """With `opening_steps`, outcomes hold that many first transitions of each episode."""
         self._domain = domain
         self._opening_steps = opening_steps
+        self.under_way = UnderWay()
         self._envs: dict[int, gymnasium.Env] = {}
         self._tasks = domain.compiled if compiled else None
         if self._tasks is not None:
@@ -104,7 +115,10 @@ class EpisodePlayer:
                 env = self._domain.env(task)
                 self._domain.check_spaces(task, env)
             self._envs[task] = env
-        return plain_episode(self._envs[task], learner, seed, self._opening_steps)
+        try:
+            return plain_episode(self._envs[task], learner, seed, self._opening_steps, self.under_way)
+        finally:
+            self.under_way.steps = None
 
     def _opening_of(self, steps: int) -> Opening:
         rows, opening = min(steps, self._opening_steps), self._opening
@@ -115,8 +129,11 @@ class EpisodePlayer:
             env.close()
 
 
-def plain_episode(env: gymnasium.Env, learner: Learner, seed: int, opening_steps: int = 0) -> Outcome:
-    """One episode of any Gymnasium environment with any learner."""
+def plain_episode(
+    env: gymnasium.Env, learner: Learner, seed: int, opening_steps: int = 0, under_way: UnderWay | None = None
+) -> Outcome:
+    """One episode of any Gymnasium environment with any learner; `under_way` is told how far it is."""
+    told = under_way or UnderWay()
     steps, total_reward = 0, 0.0
     opening: list[tuple[Any, ...]] = []
     with blaming("the learner", steps):
@@ -139,10 +156,11 @@ def plain_episode(env: gymnasium.Env, learner: Learner, seed: int, opening_steps
         if steps < opening_steps:
             opening.append((observation, action, float(reward), next_observation, bool(terminated)))
         steps += 1
+        told.steps = steps  # one store: nothing beside a step
         total_reward += float(reward)
         if terminated or truncated:
-            told = Opening(*map(_column, zip(*opening, strict=True))) if opening else None
-            return Outcome(steps, total_reward, told)
+            first = Opening(*map(_column, zip(*opening, strict=True))) if opening else None
+            return Outcome(steps, total_reward, first)
         observation = next_observation
 
 

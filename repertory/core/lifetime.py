@@ -235,6 +235,12 @@ class Lifetime:
         return self._steps_before + (0 if self._tally is None else self._tally.steps)
 
     @property
+    def steps_under_way(self) -> int | None:
+        """Of the episode that is being played, none where that is not known: for other threads, which may ask at any
+        time."""
+        return self._player.under_way.steps
+
+    @property
     def can_be_saved(self) -> bool:
         """Whether the agent and all its policies have `state_dict` and `load_state_dict`."""
         return can_be_saved(self.agent)

@@ -144,14 +144,18 @@ def from_frame(name: str, frame: pd.DataFrame) -> Table:
 
 
 def to_html(table: Table, label: str = "") -> str:
-    """In a region that scrolls sideways, by keyboard too; the name in the first column is the heading of its row."""
+    """In a region that scrolls sideways, by keyboard too; the name in the first column is the heading of its row.
+
+    Of a table with prose, a phone shows the cells of a row below each other.
+    """
     columns, lines = table.shown()
     head = "".join(f'<th scope="col" class="{column.kind}">{escaping.to_html(column.title)}</th>' for column in columns)
     rows = "\n".join(f"<tr>{''.join(_html_cell(cell, cell is line[0]) for cell in line)}</tr>" for line in lines)
     named = escaping.to_html(label or table.name)
+    kind = ' class="reading"' if any(column.kind == PROSE for column in columns) else ""
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{named}"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>\n{rows}\n</tbody></table></div>"
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{named}"><table{kind}>'
+        f"<thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table></div>"
     )
 
 

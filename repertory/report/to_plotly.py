@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from repertory.errors import one_line
 from repertory.report.chart import (
     BARS,
     BOTH,
@@ -39,9 +41,12 @@ PHONE, PAGE = 300, 1000
 """Pixels across that a chart has at least."""
 LEGEND_LINE, LEGEND_LETTER, LEGEND_SYMBOL = 20, 8, 60
 """Pixels that a line of a legend is high, and that a letter and what is before the name are wide."""
+PHONE_LABELS, PHONE_LETTERS = 7, 54
+"""On a phone: how many labels an axis has room for, and letters a line of a chart's title."""
 DIGITS = 5
-PANEL, SMALL_PANEL, TITLE, PANEL_TITLE, AXIS = 330, 170, 26, 20, 60
-"""Pixels that a panel, one of many, titles of a chart and of a panel, and the labels below take."""
+PANEL, SMALL_PANEL, TITLE, TITLE_LINE, PANEL_TITLE, AXIS = 330, 170, 26, 16, 20, 60
+"""Pixels that a panel, one of many, the title of a chart, each further line of it, the title of a panel, and the labels
+below take."""
 
 
 def to_plotly(chart: Chart) -> dict[str, Any]:
@@ -169,7 +174,8 @@ def _layout(chart: Chart, named: set[str], is_narrow: bool) -> dict[str, Any]:
         beside = max(1, (PHONE if is_narrow else PAGE) // (LEGEND_LETTER * longest + LEGEND_SYMBOL))
         legend_height = LEGEND_LINE * -(-len(named) // beside) + 10
         legend |= {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}
-    top = 14 + TITLE * bool(chart.title) + PANEL_TITLE * bool(panels[0].title)
+    title = textwrap.wrap(one_line(chart.title), PHONE_LETTERS if is_narrow else 2 * PHONE_LETTERS)[:2]
+    top = 14 + TITLE * bool(title) + TITLE_LINE * (len(title) - 1) * bool(title) + PANEL_TITLE * bool(panels[0].title)
     height, gap = _heights(chart, rows, columns, is_narrow)
     layout: dict[str, Any] = {
         "showlegend": bool(named),
@@ -181,14 +187,27 @@ def _layout(chart: Chart, named: set[str], is_narrow: bool) -> dict[str, Any]:
         "annotations": [],
         "shapes": [],
     }
-    if chart.title:
+    if title:
         at = {"x": 0.01, "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 10}}
-        layout["title"] = {"text": shown(chart.title), "font": {"size": 14}, **at}
+        layout["title"] = {
+            "text": "<br>".join(html.escape(line, quote=False) for line in title),
+            "font": {"size": 12 if is_narrow else 14},
+            **at,
+        }
     share = gap / (rows * height + (rows - 1) * gap)
     for index, panel in enumerate(panels):
         is_bottom = index + columns >= len(panels)
-        _add_panel(layout, _brief_axes(panel) if is_narrow else panel, index, (rows, columns), share, is_bottom)
+        shape = (rows, columns)
+        _add_panel(layout, _brief_axes(panel, columns) if is_narrow else panel, index, shape, share, is_bottom)
+    if is_narrow:
+        _make_room(layout)
     return layout
+
+
+def _make_room(layout: dict[str, Any]) -> None:
+    """Smaller titles of panels, for a phone."""
+    for title in layout["annotations"]:
+        title["font"] = {"size": 11}
 
 
 def _heights(chart: Chart, rows: int, columns: int, is_narrow: bool) -> tuple[int, int]:
@@ -205,9 +224,24 @@ def _heights(chart: Chart, rows: int, columns: int, is_narrow: bool) -> tuple[in
     return height, 12 + PANEL_TITLE + (0 if columns > 1 else AXIS)
 
 
-def _brief_axes(panel: Panel) -> Panel:
-    """With the shorter labels of axes that have some."""
-    return replace(panel, x=_brief_axis(panel.x), y=_brief_axis(panel.y))
+def _brief_axes(panel: Panel, columns: int) -> Panel:
+    """With the shorter labels of axes that have some, and as many below as there is room for."""
+    x = _brief_axis(panel.x)
+    if x.is_logarithmic and tick_places(x) is None:
+        x = replace(x, ticks=_powers_of_ten(panel))
+    if x.labels is not None:
+        every = -(-len(x.labels) * columns // PHONE_LABELS)
+        x = replace(x, labels=[text if place % every == 0 else "" for place, text in enumerate(x.labels)])
+    return replace(panel, x=x, y=_brief_axis(panel.y))
+
+
+def _powers_of_ten(panel: Panel) -> dict[float, str] | None:
+    """Those between the points of a panel, if they are two or more."""
+    places = [float(x) for mark in panel.marks if isinstance(mark, Series) for x in mark.x]
+    found = np.log10([place for place in places if place > 0])
+    if not found.size or math.floor(found.max()) - math.ceil(found.min()) < 1:
+        return None
+    return {10.0**power: f"{10.0**power:g}" for power in range(math.ceil(found.min()), math.floor(found.max()) + 1)}
 
 
 def _brief_axis(axis: Axis) -> Axis:
@@ -276,12 +310,13 @@ def _axis_layout(axis: Axis, domain: Sequence[float], anchor: str) -> dict[str, 
     if axis.low is not None and axis.high is not None:
         made["range"] = [math.log10(end) if axis.is_logarithmic else end for end in (axis.low, axis.high)]
     elif axis.low == 0:
-        made["rangemode"] = "tozero"
+        made |= {"rangemode": "tozero", "autorange": True}  # said, since Plotly forgets it of axes that match
     return made
 
 
 def _title(text: str, across: Sequence[float], up: Sequence[float]) -> dict[str, Any]:
-    place = {"x": sum(across) / 2, "y": up[1], "xref": "paper", "yref": "paper", "yanchor": "bottom"}
+    place = {"x": sum(across) / 2, "y": up[1], "xref": "paper", "yref": "paper"}
+    place |= {"xanchor": "center", "yanchor": "bottom"}  # else the title of a panel at the side begins at its middle
     return {"text": shown(text), "showarrow": False, "font": {"size": 13}, **place}
 
 

@@ -46,6 +46,7 @@ def live(
     monitors: Sequence[Monitor] = (),
     progress: bool = False,
     tensorboard: bool | str | Path = False,
+    wandb: bool | str = False,
 ) -> Record:
     """Run one lifetime of Lifetime Policy Reuse and return its record.
 
@@ -61,7 +62,7 @@ def live(
     which of them is for what. With `out`, the run is saved in that folder; a run that was interrupted there is resumed,
     one that had fewer blocks goes on, and the record of a finished one is returned. With `progress`, a bar shows how
     far it is, in terminals and notebooks; `tensorboard` writes event files into the run's folder, or into one that it
-    names.
+    names; `wandb` sends the same numbers to a project of Weights & Biases, `repertory` if it names none.
     """
     start = resolved_start(start_from)
     if start is not None and start.caution is not None:
@@ -82,9 +83,10 @@ def live(
         sequence=sequence,
         start_from=start,
     )
+    shown = list(_shown(spec, out, progress, tensorboard, wandb))  # first: what it lacks changes nothing
     if out is not None:
         reopen_if_longer(Path(out), spec)
-    return live_spec(spec, out, [*monitors, *_shown(spec, out, progress, tensorboard)])
+    return live_spec(spec, out, [*monitors, *shown])
 
 
 def told_length(spec: RunSpec) -> str:
@@ -93,7 +95,9 @@ def told_length(spec: RunSpec) -> str:
     return f"{spec.domain.name}, {counted(spec.domain.n_tasks, 'task')}, {counted(spec.policies, 'policy')}: {length}"
 
 
-def _shown(spec: RunSpec, out: str | Path | None, progress: bool, tensorboard: bool | str | Path) -> Iterator[Monitor]:
+def _shown(
+    spec: RunSpec, out: str | Path | None, progress: bool, tensorboard: bool | str | Path, wandb: bool | str
+) -> Iterator[Monitor]:
     """The monitors of what `live` was asked to show."""
     if tensorboard is not False:
         from repertory.runs.tensorboard import TensorBoardMonitor
@@ -102,6 +106,10 @@ def _shown(spec: RunSpec, out: str | Path | None, progress: bool, tensorboard: b
         if folder is None:
             raise UsageError("tensorboard=True writes into the run's folder; give out=... as well, or a folder")
         yield TensorBoardMonitor(Path(folder))
+    if wandb is not False:
+        from repertory.runs.wandb import wandb_of
+
+        yield wandb_of(spec, wandb, out)
     if progress:
         from rich.console import Console
 

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from repertory.core.lifetime import Lifetime, Monitor
 from repertory.core.tally import BlockTally
+from repertory.wording import counted
 
 PLAIN_LINES = 20
 """How many lines a run prints at the ends of blocks where there is no terminal."""
@@ -113,12 +114,14 @@ class ProgressMonitor(Monitor):
         self._steps = self._block_so_far = 0
         """Of the blocks that have ended since the run was begun or resumed, and of the one that has not."""
         self._first_block = 0
+        self._lifetime: Lifetime | None = None
         self._started: float | None = None
         """The end of the first episode: before it, kernels are compiled."""
+        self._steps_at_start = 0
         self._begun = self._heard = self._shown = time.monotonic()
 
     def lifetime_begins(self, lifetime: Lifetime) -> None:
-        self._first_block = len(lifetime.rows)
+        self._first_block, self._lifetime = len(lifetime.rows), lifetime
         self._begun = self._heard = self._shown = time.monotonic()
         self._face.begin(self._blocks * self._block_steps)
         if self._face.moves:
@@ -129,7 +132,7 @@ class ProgressMonitor(Monitor):
     def episode_ended(self, tally: BlockTally) -> None:
         self._tally, self._block_so_far, self._heard = tally, tally.steps, time.monotonic()
         if self._started is None:
-            self._started = self._heard
+            self._started, self._steps_at_start = self._heard, tally.steps
 
     def block_ended(self, tally: BlockTally) -> None:
         self._tally, self._heard = tally, time.monotonic()
@@ -167,17 +170,24 @@ class ProgressMonitor(Monitor):
     def _now(self, more: str) -> tuple[int, str]:
         """Steps so far, and the line."""
         tally, steps, waited = self._tally, self._steps + self._block_so_far, time.monotonic() - self._heard
-        before = self._first_block * self._block_steps
+        inside = None if self._lifetime is None else self._lifetime.steps_under_way
+        steps += inside or 0
+        done = min(self._first_block * self._block_steps + steps, self._blocks * self._block_steps)
         if tally is None or not tally.episodes:
-            doing = "the first episode is under way, or compiled,"
-            return before, f"block {self._first_block + 1}/{self._blocks}  {doing} {waited:.0f} s"
-        speed = steps / max(self._elapsed(), 1e-9)
-        under_way = f"  episode under way for {waited:.0f} s" if waited >= LONG_EPISODE else ""
+            state = "under way, or compiled," if inside is None else f"under way: {counted(inside, 'step')},"
+            return done, f"block {self._first_block + 1}/{self._blocks}  the first episode is {state} {waited:.0f} s"
+        of_them = "" if inside is None else f": {counted(inside, 'step')}"
+        under_way = f"  episode under way for {waited:.0f} s{of_them}" if waited >= LONG_EPISODE else ""
         told = (
             f"block {tally.block + 1}/{self._blocks}  task {tally.task}  score {tally.score(self._score):.4g}  "
-            f"{speed:,.0f} steps/s"
+            f"{self._speed(steps):,.0f} steps/s"
         )
-        return min(before + steps, self._blocks * self._block_steps), f"{told}{under_way}{more}"
+        return done, f"{told}{under_way}{more}"
+
+    def _speed(self, steps: int) -> float:
+        """Since the first episode; its own while there is no other."""
+        since = steps - self._steps_at_start
+        return since / max(self._elapsed(), 1e-9) if since else steps / max(self._heard - self._begun, 1e-9)
 
     def _elapsed(self) -> float:
         return 0.0 if self._started is None else time.monotonic() - self._started

@@ -47,6 +47,8 @@ class Job:
     spec: dict[str, Any]
     """The JSON form of its spec; see `RunSpec.to_json`."""
     tensorboard: bool = False
+    wandb: str | None = None
+    """The project of Weights & Biases that hears of it."""
     format: int = RUN_FORMAT
     """Of the spec: the machines of a cluster may have other versions installed."""
 
@@ -105,6 +107,10 @@ def _monitors(job: Job, spec: RunSpec, orphaned_from: int | None) -> Iterator[Mo
         from repertory.runs.tensorboard import TensorBoardMonitor
 
         yield TensorBoardMonitor(Path(job.folder))
+    if job.wandb is not None:
+        from repertory.runs.wandb import wandb_of
+
+        yield wandb_of(spec, job.wandb, job.folder, name=f"{job.condition} {job.run}", group=job.condition)
 
 
 def _run_when_free(folder: RunFolder, spec: RunSpec, monitors: Sequence[Monitor], patience: float) -> None:

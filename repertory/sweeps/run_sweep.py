@@ -9,6 +9,7 @@ from pathlib import Path
 from repertory.errors import RunStopped
 from repertory.paths import check_new_folder
 from repertory.runs.status import FINISHED
+from repertory.runs.wandb import WandbMonitor
 from repertory.sweeps.job import Job
 from repertory.sweeps.results import Results, read_results
 from repertory.sweeps.sweep import Engine, Sweep, Watcher, claim, default_folder, live_sweep, make_engine, parse_runs
@@ -54,8 +55,11 @@ def prepare(
     conditions: Sequence[str],
     out: str | Path | None,
     tensorboard: bool = False,
+    wandb: str | None = None,
 ) -> tuple[Path, list[Job]]:
     """The folder of a sweep and the jobs asked for; what cannot be run is refused here, before anything is written."""
+    if wandb is not None:
+        WandbMonitor(wandb)  # the workers' own come too late to refuse a sweep
     path = Path(out or default_folder(chosen.experiment, chosen.profile))
     if not os.path.isdir(path):  # the folder of a finished sweep may be read-only
         check_new_folder(path)
@@ -64,4 +68,4 @@ def prepare(
     given = parse_runs(runs) if isinstance(runs, str) else runs
     numbers = range(max(condition.runs for condition in selected)) if given is None else given
     asked = [(run, each) for run in numbers for each in selected if given is not None or run < each.runs]
-    return path, [chosen.job(path, condition, run, tensorboard) for run, condition in asked]
+    return path, [chosen.job(path, condition, run, tensorboard, wandb) for run, condition in asked]

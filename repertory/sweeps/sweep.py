@@ -91,7 +91,9 @@ class Sweep:
     def block_steps(self) -> int:
         return max(1, round(self.data.block_steps * self.scale))
 
-    def job(self, out: Path, condition: Condition, run: int, tensorboard: bool = False) -> Job:
+    def job(
+        self, out: Path, condition: Condition, run: int, tensorboard: bool = False, wandb: str | None = None
+    ) -> Job:
         values = {
             "domain": self.data.domain,
             "learner": condition.learner,
@@ -108,7 +110,7 @@ class Sweep:
             "task": run % condition.runs if condition.task == TASK_OF_THE_RUN else condition.task,
         }
         spec = RunSpec.from_names(values, condition.settings)
-        return Job(condition.name, str(run_path(out, condition.name, run)), spec.to_json(), tensorboard)
+        return Job(condition.name, str(run_path(out, condition.name, run)), spec.to_json(), tensorboard, wandb)
 
 
 def _with_own_code(content: Any, folder: Path) -> Any:

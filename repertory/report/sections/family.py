@@ -34,7 +34,7 @@ def section(results: Results) -> Section | None:
     for run in shown:
         charts.append(_chart(run, file_name("family", run.condition, [chart.name for chart in charts])))
     rows = [_row(run, block, event) for run in shown for block, event in events_of(run.blocks) if not _is_move(event)]
-    columns = [name_column("condition"), column("run"), column("block"), column("what happened", "text")]
+    columns = [name_column("condition"), column("run"), column("block"), name_column("what happened", "text")]
     intro = (
         "A line for each policy while it is in use, and a dotted one from the policy beside which it was tried. It "
         "stays (star) if some tasks need it and others need the other one; see docs/splitting.md."

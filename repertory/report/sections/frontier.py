@@ -21,6 +21,8 @@ from repertory.sweeps.results import Results, Run
 
 FEWEST = 3
 """Conditions that a comparison needs."""
+LABEL_HEIGHT, SAME_MEMORY = 0.05, 1.5
+"""Labels of points nearer than this share of the chart's height, and this ratio of memory, would overlap."""
 
 
 def section(results: Results) -> Section | None:
@@ -101,6 +103,22 @@ def _forgetting(results: Results, name: str) -> float | None:
     return float(np.average(counted["mean"], weights=counted["count"])) if len(counted) else None
 
 
+def apart(names: list[str], points: list[dict[str, Any]], scale: float) -> list[str]:
+    """Labels of which none is written over another: of points that are as good as one, the first has all names."""
+    labels = [""] * len(names)
+    owners: list[int] = []
+    for place, row in enumerate(points):
+        for owner in owners:
+            is_level = abs(points[owner]["lifetime"] - row["lifetime"]) <= LABEL_HEIGHT * scale
+            if is_level and abs(np.log(points[owner]["bytes"] / row["bytes"])) < np.log(SAME_MEMORY):
+                labels[owner] += f", {names[place]}"
+                break
+        else:
+            owners.append(place)
+            labels[place] = names[place]
+    return labels
+
+
 def _chart(part: Part, rows: list[dict[str, Any]]) -> Chart:
     """A colour for each learner, a marker for adaptive; the number of policies beside each point."""
     own = [row for row in rows if row["domain"] == part.domain]
@@ -127,7 +145,7 @@ def _chart(part: Part, rows: list[dict[str, Any]]) -> Chart:
                 error=spread,
                 label_side="right" if at_right else "left",
                 hover=[f"{row['condition']}: {row['lifetime']:.4g}, {row['bytes'] / 1e6:.3g} MB" for row in points],
-                labels=names,
+                labels=apart(names, points, max(row["lifetime"] for row in own) - min(row["lifetime"] for row in own)),
             )
         )
     x, y = Axis("memory (MB)", is_logarithmic=True), Axis("lifetime score")

@@ -35,7 +35,7 @@ def section(results: Results) -> Section | None:
         if len(tested) > 1:
             name = file_name("significance", learner, [chart.name for chart in charts])
             tables.append(from_frame(name, pairwise_tests(part.results, tested, "lifetime")))
-            rows = tables[-1].rows
+            rows = [_with_numbers(pair) for pair in tables[-1].rows]
             notes.append(f"{learner.upper()}: {verdict(rows)}")
             if any(pair["p_holm"] < LEVEL for pair in rows):
                 charts.append(_chart(name, learner, rows))
@@ -49,6 +49,11 @@ def section(results: Results) -> Section | None:
         "are in the tables beside the page."
     )
     return Section("significance", "Significance", intro, notes, charts=charts, file_tables=tables)
+
+
+def _with_numbers(pair: Row) -> Row:
+    """Tables have None where runs that are all alike allow no test; to compare, it is NaN."""
+    return {key: math.nan if value is None else value for key, value in pair.items()}
 
 
 def verdict(pairs: Sequence[Row]) -> str:
