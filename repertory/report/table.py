@@ -214,14 +214,16 @@ def to_console(table: Table) -> rich_table.Table:
     """For a terminal that may have 80 columns: numbers are never broken, and names only if nothing else helps."""
     columns, lines = table.shown()
     has_prose = any(column.kind == PROSE for column in columns)
-    padding = (0, 2, 1, 0) if has_prose else (0, 1)
-    made = rich_table.Table(box=None, header_style="bold", pad_edge=False, padding=padding)
     longest = [max(map(len, column.title.split()), default=1) for column in columns]
     widths = [max(word, *(len(line[place].text) for line in lines), 1) for place, word in enumerate(longest)]
     least = [
         min(width, TEXT_AT_LEAST) if column.is_text else width for column, width in zip(columns, widths, strict=True)
     ]
-    fits = sum(least[1:], 2 * len(least)) + max(widths[:1], default=0) <= NARROW + 2
+    room = NARROW - sum(least[1:]) - max(widths[:1], default=0)
+    gap = 2 if has_prose or room >= 2 * (len(least) - 1) else 1
+    fits = room >= gap * (len(least) - 1)
+    padding = (0, gap, 1 if has_prose else 0, 0)
+    made = rich_table.Table(box=None, header_style="bold", pad_edge=False, padding=padding)
     for place, (column, width) in enumerate(zip(columns, widths, strict=True)):
         ratio = 1 if column.kind == PROSE else None
         side: Any = "left" if column.is_text else "right"
