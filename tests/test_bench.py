@@ -16,7 +16,7 @@ from PIL import Image
 from rich.console import Console
 
 import repertory
-from repertory.benchmarks import measure, plain_c, pocman_drqn, rows, threads
+from repertory.benchmarks import measure, plain_c, pocman_drqn, rows, sb3_inside, threads
 from repertory.benchmarks.chart import bench_chart
 from repertory.benchmarks.flops import (
     SharedWindows,
@@ -175,7 +175,12 @@ def test_a_missing_package_and_a_missing_compiler_are_told(monkeypatch: pytest.M
     by_name = {row.name: row for row in rows.ROWS}
     for package in ("torch", "stable_baselines3", "sb3_contrib"):
         monkeypatch.setitem(sys.modules, package, None)
-    for name in ("Cartpole DQN / Stable-Baselines3", "POcman DRQN / PyTorch", "POcman PRPO / sb3-contrib"):
+    for name in (
+        "Cartpole DQN / Stable-Baselines3",
+        "POcman DRQN / PyTorch",
+        "POcman PRPO / sb3-contrib",
+        "SB3 PPO in a library / alone",
+    ):
         result = run_row(by_name[name], 1)
         assert result.measured is None
         assert result.missing is not None
@@ -205,6 +210,8 @@ def test_contenders_take_turns() -> None:
     speeds = measure.take_turns([contender("a"), contender("b")], 3)
     assert turns == ["a", "b"] * 3
     assert [len(seen) for seen in speeds] == [3, 3]
+    ticks = itertools.count()
+    assert measure.take_turns([contender("a")], 2, lambda: next(ticks)) == [(1.0, 1.0)]
     measured = measure.speed_against(lambda: contender("ours"), "theirs", lambda: contender("theirs"))(2)
     assert measured.other is not None
     assert measured.figure == max(measured.ours.repeats) / max(measured.other.repeats)
@@ -277,6 +284,19 @@ def test_a_thousand_tasks_differ() -> None:
     assert domain.n_tasks == len(set(domain.task_names)) == len(set(domain.compiled.params)) == 1_000  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="30 tasks"):
         domain_of(30)
+
+
+@pytest.mark.parametrize("name", ["PPO", "DQN"])
+def test_in_a_library_and_alone_the_same_is_learned(name: str) -> None:
+    """So that times are of equal work."""
+    assert f"SB3 {name} in a library / alone" in {row.name for row in rows.ROWS}
+    algorithm = getattr(pytest.importorskip("stable_baselines3"), name)
+    settings = {"n_steps": 64} if name == "PPO" else {"learning_starts": 50}
+    inside, alone = (learn(algorithm, 192, **settings) for learn in (sb3_inside.in_a_library, sb3_inside.alone))
+    assert inside.num_timesteps == alone.num_timesteps == 192
+    assert inside._n_updates == alone._n_updates > 20
+    for one, other in zip(inside.policy.parameters(), alone.policy.parameters(), strict=True):
+        assert one.equal(other)
 
 
 def test_memory_is_counted() -> None:

@@ -23,14 +23,16 @@ Contender = Callable[[], float]
 """Does a fixed amount of work and returns how much that was, in environment steps if not said otherwise."""
 
 
-def take_turns(contenders: list[Contender], repeats: int) -> list[tuple[float, ...]]:
+def take_turns(
+    contenders: list[Contender], repeats: int, clock: Callable[[], float] = time.perf_counter
+) -> list[tuple[float, ...]]:
     """Work per second of each contender in each repeat."""
     speeds: list[list[float]] = [[] for _ in contenders]
     for _ in range(repeats):
         for contender, seen in zip(contenders, speeds, strict=True):
-            started = time.perf_counter()
+            started = clock()
             amount = contender()
-            seen.append(amount / (time.perf_counter() - started))
+            seen.append(amount / (clock() - started))
     return [tuple(seen) for seen in speeds]
 
 

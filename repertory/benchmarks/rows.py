@@ -14,6 +14,7 @@ from repertory.benchmarks.keeping import checkpoint_seconds, checkpoint_share, g
 from repertory.benchmarks.measure import Contender, megabytes_of, speed_against
 from repertory.benchmarks.peak import share_of_peak
 from repertory.benchmarks.result import AT_LEAST, AT_MOST, Row, Target
+from repertory.benchmarks.sb3_inside import cost_of_a_library
 from repertory.benchmarks.scaling import Size, cost_against
 from repertory.benchmarks.single_policy import dqn_on_second_task
 from repertory.benchmarks.start import second_start
@@ -63,6 +64,8 @@ ROWS = (
     Row("memory of a POcman DRQN policy", "MB", at_most(2.5), megabytes_of("pocman18", DRQN())),
     Row("cost of a step, 27 policies / 1", "x", at_most(1.1), MANY_POLICIES),
     Row("cost of a step, 1,000 tasks / 27", "x", at_most(1.2), MANY_TASKS),
+    Row("SB3 PPO in a library / alone", "x", at_most(1.05), cost_of_a_library("PPO")),
+    Row("SB3 DQN in a library / alone", "x", at_most(1.03), cost_of_a_library("DQN")),
     Row("second start to first step", "s", at_most(4), second_start),
     Row("two workers / one", "x", at_least(1.8), gain_of_second_worker),
     Row("checkpoints, share of a lifetime", "%", None, checkpoint_share),

@@ -136,32 +136,45 @@ def plain_episode(
     told = under_way or UnderWay()
     steps, total_reward = 0, 0.0
     opening: list[tuple[Any, ...]] = []
-    with blaming("the learner", steps):
+    playing = "the learner"  # who is to blame if something raises: `blaming`, entered at every step, would be dearer
+    try:
         learner.begin_episode()
-    with blaming("the environment", steps):
+        playing = "the environment"
         observation, _info = env.reset(seed=seed)
-    while True:
-        with blaming("the learner", steps):
+        action_space = env.action_space
+        while True:
+            playing = "the learner"
             action = learner.act(observation)
-        if not env.action_space.contains(action):
-            raise EpisodeFault(f"at step {steps} the learner acted {action!r}, which is not in {env.action_space}")
-        with blaming("the environment", steps):
+            if not action_space.contains(action):
+                raise EpisodeFault(f"at step {steps} the learner acted {action!r}, which is not in {action_space}")
+            playing = "the environment"
             next_observation, reward, terminated, truncated, _info = env.step(action)
-        if not isinstance(reward, (int, float, np.number)) or not math.isfinite(reward):
-            raise EpisodeFault(
-                f"at step {steps} the environment gave the reward {reward!r}, which is not a finite number"
-            )
-        with blaming("the learner", steps):
-            learner.observe(observation, action, float(reward), next_observation, terminated, truncated)
-        if steps < opening_steps:
-            opening.append((observation, action, float(reward), next_observation, bool(terminated)))
-        steps += 1
-        told.steps = steps  # one store: nothing beside a step
-        total_reward += float(reward)
-        if terminated or truncated:
-            first = Opening(*map(_column, zip(*opening, strict=True))) if opening else None
-            return Outcome(steps, total_reward, first)
-        observation = next_observation
+            if not isinstance(reward, (int, float, np.number)) or not math.isfinite(reward):
+                raise EpisodeFault(
+                    f"at step {steps} the environment gave the reward {reward!r}, which is not a finite number"
+                )
+            reward = float(reward)
+            playing = "the learner"
+            learner.observe(observation, action, reward, next_observation, terminated, truncated)
+            if steps < opening_steps:
+                opening.append((observation, action, reward, next_observation, bool(terminated)))
+            steps += 1
+            told.steps = steps  # one store: nothing beside a step
+            total_reward += reward
+            if terminated or truncated:
+                first = Opening(*map(_column, zip(*opening, strict=True))) if opening else None
+                return Outcome(steps, total_reward, first)
+            observation = next_observation
+    except (UsageError, EpisodeFault):
+        raise
+    except Exception as error:
+        raise blamed(playing, steps, error) from error
+
+
+def blamed(who: str, step: int, error: Exception) -> EpisodeFault:
+    """Says who failed, and at which step."""
+    text = " ".join(str(error).split())
+    return EpisodeFault(f"at step {step} {who} raised {type(error).__name__}: {text}")
 
 
 def _column(values: Sequence[Any]) -> NDArray[Any]:
@@ -190,8 +203,7 @@ class blaming:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, (UsageError, EpisodeFault)):
-            text = " ".join(str(error).split())
-            raise EpisodeFault(f"at step {self._step} {self._who} raised {type(error).__name__}: {text}") from error
+            raise blamed(self._who, self._step, error) from error
 
 
 @kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import json
 from collections.abc import Mapping
@@ -17,11 +16,11 @@ from stable_baselines3.common.distributions import StateDependentNoiseDistributi
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.save_util import recursive_getattr
 from stable_baselines3.common.utils import get_device
-from stable_baselines3.common.vec_env import DummyVecEnv
 
 from repertory.errors import UsageError
 from repertory.learners.compiled_policy import restore
 from repertory.learners.protocol import State
+from repertory.learners.sb3_env import HandFed
 from repertory.learners.sb3_state import Generators, drawn_by, pack, unpack
 
 if TYPE_CHECKING:
@@ -36,23 +35,6 @@ LOSSES = ("train/value_loss", "train/critic_loss", "train/loss")
 def constructor_arguments(algorithm: type) -> list[str]:
     """The names of all that an algorithm can be made with."""
     return list(inspect.signature(algorithm).parameters)
-
-
-class HandFed(gymnasium.Env[Any, Any]):
-    """An environment that returns what it was given. The model's own wrappers around it do the rest: batches of one,
-    float32 rewards, images with channels first, `terminal_observation` and `TimeLimit.truncated`."""
-
-    def __init__(self, observation_space: gymnasium.Space, action_space: gymnasium.Space) -> None:
-        self.observation_space = copy.deepcopy(observation_space)
-        self.action_space = copy.deepcopy(action_space)  # it has a generator, which is the policy's own
-        self.observation = self.observation_space.sample()
-        self.outcome = (0.0, False, False)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        return self.observation, {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        return self.observation, *self.outcome, {}
 
 
 class Step(NamedTuple):
@@ -78,7 +60,7 @@ class SB3Learner:
         self._generators = Generators(get_device(settings.arguments["device"]))
         self._generators.take()
         try:
-            self.model = settings.build(DummyVecEnv([lambda: self._env]), seed)
+            self.model = settings.build(self._env, seed)
             self.model.set_logger(Logger(folder=None, output_formats=[]))
             self.model._setup_learn(settings.total_timesteps)
         finally:
@@ -92,7 +74,7 @@ class SB3Learner:
         """Of the running rollout, which is what lies between two calls of `train`."""
         self._trainings, self._loss_total = 0, 0.0
         self._chosen: Any = None
-        """The action, and what the algorithm wants to remember of choosing it, from `act` to `observe`."""
+        """The action, a batch of it, and what the algorithm remembers of the choice, from `act` to `observe`."""
 
     # ---- the protocol
 
@@ -107,21 +89,22 @@ class SB3Learner:
         self.model._last_obs = self.model.env.reset()
         if self._collected_steps == 0:
             self._begin_rollout()
-        self._chosen = self._choose()
-        return self._chosen[0][0]
+        actions, remembered = self._choose()
+        self._chosen = actions[0], actions, remembered
+        return self._chosen[0]
 
     def observe(
         self, observation: Any, action: Any, reward: float, next_observation: Any, terminated: bool, truncated: bool
     ) -> None:
         if self._chosen is None:
             raise UsageError("observe was called without act before it; valid: one observe for each act")
-        actions, remembered = self._chosen
-        if not np.array_equal(action, actions[0]):
-            raise UsageError(f"observe was given action {action}, but act chose {actions[0]}; valid: that action")
+        chosen, actions, remembered = self._chosen
+        if action is not chosen and not np.array_equal(action, chosen):
+            raise UsageError(f"observe was given action {action}, but act chose {chosen}; valid: that action")
         self._chosen = None
         self._generators.take()
-        self._env.observation = next_observation
-        self._env.outcome = (float(reward), bool(terminated), bool(truncated))
+        self._env.observation, self._env.reward = next_observation, float(reward)
+        self._env.terminated, self._env.truncated = bool(terminated), bool(truncated)
         self.model.num_timesteps += 1
         self._learn(remembered, Step(*self.model.env.step(actions)))
         if terminated or truncated:
