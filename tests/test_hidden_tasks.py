@@ -16,8 +16,18 @@ from scipy import stats
 
 import repertory
 from repertory.agents.context_counts import Counts
-from repertory.agents.context_filter import OUTLIERS, RELIEF, STRANGE, SURPRISE, judge, passed, updated
-from repertory.agents.context_kernels import NOISE_FLOOR, OPINION, log_student_t
+from repertory.agents.context_filter import (
+    ACCEPTED,
+    FORGOTTEN,
+    OUTLIERS,
+    RELIEF,
+    STRANGE,
+    SURPRISE,
+    judge,
+    passed,
+    updated,
+)
+from repertory.agents.context_kernels import ESTABLISHED, NOISE_FLOOR, OPINION, log_student_t
 from repertory.agents.context_regression import Regressions, monomials
 from repertory.agents.context_returns import LATER, Returns
 from repertory.agents.inference import InferringAgent, InferTasks
@@ -145,20 +155,48 @@ def test_two_valued_observations_are_counted() -> None:
     assert models.tables.places[0] == 2
 
 
-def test_a_plain_opening_is_one_that_is_predicted_throughout() -> None:
-    rng = np.random.default_rng(3)
+def learned_line(rng: np.random.Generator) -> Regressions:
+    """Of two contexts, the first knows a line of which it has seen little noise."""
     models = Regressions(2, BOX, TWO)
     for _ in range(20):
         models.learn(0, models.encode(line_opening(rng, 0.5)))
+    return models
+
+
+def test_an_opening_that_is_predicted_throughout_is_only_a_relief() -> None:
+    rng = np.random.default_rng(3)
+    models = learned_line(rng)
+    models.tables.learned[0] += ESTABLISHED
     for push, is_plain in ((0.5, True), (0.51, False)):
-        opening = line_opening(rng, push)
-        seen = models.encode(opening)
-        _evidence, highest = judge(np.zeros(3), models.score(0, seen), seen.log_new)
-        assert models.is_plain(0, opening) == (highest == 0.0) == is_plain
-        assert not models.is_plain(1, opening)  # it has no opinion
+        sums = np.array([9.0, 9.0, 1.0])
+        assert models.goes_on(0, line_opening(rng, push), sums, math.inf, False)
+        assert (sums[0] == 9.0 + 16 * RELIEF) == is_plain  # else it is forgotten by and by
+        assert (sums[2] == 0.0) or not is_plain
     last = line_opening(rng, 0.5)
     last.next_observations[-1, 0] += 0.01
-    assert not models.is_plain(0, last)
+    sums = np.zeros(3)
+    assert models.goes_on(0, last, sums, 15.0, False)
+    np.testing.assert_allclose(sums, [SURPRISE, 0, 0], rtol=0.05)  # one step is an outlier
+
+
+@pytest.mark.parametrize("push", [0.5, 0.5001, 0.501, 0.7])
+@pytest.mark.parametrize("is_turn", [False, True])
+def test_an_episode_in_one_go_is_what_it_is_step_by_step(push: float, is_turn: bool) -> None:
+    rng = np.random.default_rng(4)
+    at_once, in_steps = learned_line(rng), learned_line(np.random.default_rng(4))
+    for models in (at_once, in_steps):
+        models.tables.learned[0] += ESTABLISHED
+        models.tables.errors[0] += 1.0  # too much noise for anything to be plain
+    for _ in range(5):
+        opening, sums = line_opening(rng, push), np.array([0.0, 3.0, 0.5])
+        seen, expected = in_steps.encode(opening), FORGOTTEN * sums
+        highest = judge(expected, in_steps.score(0, seen), seen.log_new)[1]
+        assert at_once.goes_on(0, opening, sums, 15.0, is_turn) == (highest <= 15.0)
+        np.testing.assert_allclose(sums, expected if highest <= 15.0 else [0.0, 3.0, 0.5], rtol=1e-9)
+        if is_turn and highest <= ACCEPTED * 15.0:
+            in_steps.learn(0, seen)
+        for one, other in zip(at_once.tables, in_steps.tables, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 # ---------------------------------------------------------------------------------------------------- filter

@@ -146,7 +146,7 @@ class Counts(Arrays):
         for power, table in enumerate(self.tables.rewards):
             np.add.at(table[context], (seen.before, seen.after), seen.rewards**power)
 
-    def is_plain(self, context: int, opening: Opening) -> bool:
+    def goes_on(self, *_: Any) -> bool:
         """Unknown before it is computed."""
         return False
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.agents.context_counts import Counts
-from repertory.agents.context_filter import RELIEF, SURPRISE, judge, passed, updated
+from repertory.agents.context_filter import ACCEPTED, FORGOTTEN, SURPRISE, judge, passed, updated
 from repertory.agents.context_regression import Regressions
 from repertory.agents.context_returns import Returns
 from repertory.agents.em import EMClustering
@@ -39,12 +39,8 @@ from repertory.settings import Settings, setting
 INSIDE: dict[str, type[Any]] = {"library": PolicyLibrary, "splitting": Splitting, "em": EMClustering}
 CERTAIN = 0.99
 """A belief beyond which a context is played, and learned from, without looking at the others."""
-ACCEPTED = 1 / 3
-"""Of the threshold: what the CUSUM of an episode must stay below for a context to be moved to, or to learn from it."""
 STRANGE_RETURN = SURPRISE / 2
 """A context to which one return is stranger than this, of what it may be at most, is not moved to."""
-FORGOTTEN = 0.8
-"""What is left of a CUSUM at the next episode: what is strange once in a while is not another context."""
 THINNED = 16
 """A context that has learned much learns from one episode in so many."""
 ALIKE_LOOKS = 5
@@ -174,9 +170,10 @@ class InferringAgent:
         if not self._is_certain:
             self.move(int(np.searchsorted(self.memory.belief.cumsum(), rng.random() * self.memory.belief.sum())))
         choice: int | Frozen = self.inside.choose(Situation(self.context), rng)
-        policy = self.policies[choice.policy if isinstance(choice, Frozen) else choice]
-        if hasattr(policy, "begin_task"):
-            policy.begin_task(self.context)
+        policy = self.inside.policies[choice.policy if isinstance(choice, Frozen) else choice]
+        begin_task = getattr(policy, "begin_task", None)
+        if begin_task is not None:
+            begin_task(self.context)
         return choice
 
     def ended(self, situation: Situation, episode: Episode) -> None:
@@ -186,9 +183,9 @@ class InferringAgent:
         self._unlooked_episodes += 1
         self._unlooked_steps += episode.steps
         assert episode.opening is not None
-        teaches = self.episodes % THINNED == 0 or not self.models.is_established(played)
-        strange = self._judge_return(played, episode, self.memory.return_sum)[1]
-        if teaches or strange > 0.0 or not self.is_plain(episode.opening):
+        strange = self.returns is not None and self._judge_return(played, episode, self.memory.return_sum)[1] > 0.0
+        if strange or not self.goes_on(episode.opening):
+            teaches = self._is_turn or not self.models.is_established(played)
             seen = self.models.encode(episode.opening)
             if self.infer(seen, episode) and (teaches or self.context != played):
                 self.models.learn(self.context, seen)
@@ -197,14 +194,17 @@ class InferringAgent:
         if self.context == played or getattr(self.inside, "credits_any_task", False):
             self.inside.ended(Situation(self.context), episode)
 
-    def is_plain(self, opening: Opening) -> bool:
-        """Whether it takes no inference to see that the context goes on."""
+    def goes_on(self, opening: Opening) -> bool:
+        """Whether the context goes on, as it mostly does, without a look at the others; if so, all is done."""
         if not self._is_certain or self._unlooked_steps >= self.models.look_steps:
             return False
-        if not self.models.is_plain(self.context, opening):
-            return False
-        np.maximum(self.memory.sums + len(opening.rewards) * RELIEF, 0.0, out=self.memory.sums)
-        return True
+        sums, threshold = self.memory.sums, self.settings.threshold
+        return bool(self.models.goes_on(self.context, opening, sums, threshold, self._is_turn))
+
+    @property
+    def _is_turn(self) -> bool:
+        """Whether this is one of the few episodes that teach a context which has learned much."""
+        return self.episodes % THINNED == 0
 
     def _judge_return(self, context: int, episode: Episode, total: NDArray[np.float64]) -> tuple[float, float]:
         """The evidence of a return for a context, and what its CUSUM, begun at `total`, comes to."""

@@ -10,6 +10,7 @@ from typing import Any
 from repertory import DQN, DRQN
 from repertory.benchmarks import environment, plain_c, pocman_drqn, ppo
 from repertory.benchmarks.cartpole_dqn import SOUND, repertory_dqn, repertory_dqn_in_flops, sb3_dqn
+from repertory.benchmarks.hidden_tasks import inferred_against_told
 from repertory.benchmarks.keeping import checkpoint_seconds, checkpoint_share, gain_of_second_worker
 from repertory.benchmarks.measure import Contender, megabytes_of, speed_against
 from repertory.benchmarks.peak import share_of_peak
@@ -63,6 +64,7 @@ ROWS = (
     Row("memory of a POcman DRQN policy", "MB", at_most(2.5), megabytes_of("pocman18", DRQN())),
     Row("cost of a step, 27 policies / 1", "x", at_most(1.1), MANY_POLICIES),
     Row("cost of a step, 1,000 tasks / 27", "x", at_most(1.2), MANY_TASKS),
+    Row("Cartpole DQN, task inferred / told", "x", at_most(1.05), inferred_against_told),
     Row("second start to first step", "s", at_most(4), second_start),
     Row("two workers / one", "x", at_least(1.8), gain_of_second_worker),
     Row("checkpoints, share of a lifetime", "%", None, checkpoint_share),
