@@ -255,7 +255,9 @@ def odds_of_new(squared_error: float, known: float, squared_target: float, unkno
 
     p ~ known^(-1/2) (1 + error^2 / (4 known))^(-5/2), and p_new likewise: with four degrees of freedom.
     """
-    ratio = (1.0 + squared_error / (DEGREES_OF_FREEDOM * known)) / (1.0 + squared_target / (DEGREES_OF_FREEDOM * unknown))
+    ratio = (1.0 + squared_error / (DEGREES_OF_FREEDOM * known)) / (
+        1.0 + squared_target / (DEGREES_OF_FREEDOM * unknown)
+    )
     return ratio * ratio * math.sqrt(ratio * (known / unknown))
 
 

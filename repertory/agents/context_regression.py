@@ -63,6 +63,9 @@ class Regressions(Arrays):
     look_steps = 50_000
     """From one look at all contexts to the next, while the current one fits, so that it costs little."""
 
+    compares_fairly = True
+    """Whether a context may be left, though it fits, for one that explains more: all soon explain what they can."""
+
     def __init__(self, contexts: int, observation_space: Any, action_space: gymnasium.Space[Any]) -> None:
         if not isinstance(observation_space, gymnasium.spaces.Box):
             raise UsageError(
@@ -150,7 +153,9 @@ class Regressions(Arrays):
         choices = actions - self.first_action
         still = np.zeros(rows, np.bool_)
         features, sets, _ = described(before, before, choices, np.zeros(rows), still, self._scales, self._places)
-        changes = np.einsum("rf,rfk->rk", features, self.tables.weights[context, sets]) * self._scales[before.shape[1] :]
+        changes = (
+            np.einsum("rf,rfk->rk", features, self.tables.weights[context, sets]) * self._scales[before.shape[1] :]
+        )
         return before + changes[:, :-1], changes[:, -1]
 
     def score(self, context: int, seen: Seen) -> NDArray[np.float64]:
@@ -163,6 +168,14 @@ class Regressions(Arrays):
     def is_established(self, context: int) -> bool:
         """Whether it has learned so much that not every episode need teach it more."""
         return bool(self.tables.learned[context].max() >= ESTABLISHED)
+
+    def is_usual(self, *_: Any) -> bool:
+        """Whether a context explains as much as it usually does: what it does not, is strange to a regression."""
+        return True
+
+    def pay_differently(self, *_: Any) -> bool:
+        """Whether contexts must stay two: rewards are but one more quantity here."""
+        return False
 
     def merge(self, kept: int, gone: int) -> None:
         """Let one context have what both have seen."""

@@ -47,10 +47,12 @@ ALIKE_LOOKS = 5
 """Two contexts are one if each explained the other's episodes as well as the other did, in so many looks in a row."""
 ALIKE = 3.0
 """As well: but for so much log evidence."""
+SOON, TURNS = 10, 6
+"""Contexts last: two that took turns so many times, for no more than so many episodes each, are one."""
 MOVED, MERGED = "context", "merged"
 """Kinds of events: episodes from `episode` on are played in `context`; a context is one with an older one."""
 
-NUMBERS = ("contexts", "context", "episodes", "_unlooked_episodes", "_unlooked_steps", "_is_certain")
+NUMBERS = ("contexts", "context", "episodes", "_unlooked_episodes", "_unlooked_steps", "_is_certain", "_entered")
 """Plain attributes of an agent that are saved."""
 PLAIN = "plain/json"
 
@@ -119,6 +121,8 @@ class Memory(NamedTuple):
     """(1,): the one of its returns."""
     alike: NDArray[np.int64]
     """(context, other): looks in a row in which the other explained this one's episodes as well."""
+    turns: NDArray[np.int64]
+    """(context, other): how often they have taken turns of late."""
     heir: NDArray[np.int64]
     """The context that each has been merged into; itself if none."""
 
@@ -140,6 +144,7 @@ class InferringAgent:
             sums=np.zeros(self.models.outputs),
             return_sum=np.zeros(1),
             alike=np.zeros((most, most), np.int64),
+            turns=np.zeros((most, most), np.int64),
             heir=np.arange(most),
         )
         self.returns = Returns(most, setup.policies) if settings.returns else None
@@ -152,6 +157,8 @@ class InferringAgent:
         """Since the last look at all contexts."""
         self._is_certain = True
         """Of the context, as of the last look."""
+        self._entered = 0
+        """The episode after which the context was last found to be another."""
         self._news: list[Event] = []
 
     @property
@@ -220,7 +227,7 @@ class InferringAgent:
         np.multiply(self.memory.sums, FORGOTTEN, out=self.memory.sums)
         log_evidence, highest = judge(self.memory.sums, self.models.score(played, seen), seen.log_new)
         log_evidence += self._judge_return(played, episode, np.zeros(1))[0]
-        fits = max(highest, self.memory.return_sum[0]) <= self.settings.threshold
+        fits = max(highest, self.memory.return_sum[0]) <= self.settings.threshold and self.models.is_usual(played, seen)
         if not fits or self._unlooked_steps >= self.models.look_steps or not self._is_certain:
             self._look_around(seen, episode, log_evidence, fits)
         if self.context != played:
@@ -245,15 +252,19 @@ class InferringAgent:
             earned, strange = self._judge_return(context, episode, np.zeros(1))
             evidence[context] = found + earned
             explains = highest <= ACCEPTED * self.settings.threshold and found > nothing_known
-            accepted[context] = explains and strange <= STRANGE_RETURN
-        if not accepted.any() and count < len(m.belief):
+            accepted[context] = explains and strange <= STRANGE_RETURN and self.models.is_usual(context, seen)
+        if fits and self._is_certain and not self.models.compares_fairly:
+            pass  # contexts last
+        elif not accepted.any() and count < len(m.belief):
             self.open()
         else:
             prior = passed(m.belief[:count], self.settings.hazard, self._unlooked_episodes)
             m.belief[:count] = updated(prior, np.where(accepted | ~accepted.any(), evidence, -np.inf))
         self._unlooked_episodes = self._unlooked_steps = 0
+        was_certain, self._is_certain = self._is_certain, bool(m.belief.max() >= CERTAIN)
         self.move(int(m.belief.argmax()))
-        self._is_certain = bool(m.belief[self.context] >= CERTAIN)
+        if self.context != played:
+            self._note_turn(played, was_certain and self._is_certain)
         if accepted[played]:
             self._note_alike(played, evidence, accepted)
 
@@ -278,15 +289,32 @@ class InferringAgent:
         both = np.minimum(m.alike[played, :count], m.alike[:count, played]) >= ALIKE_LOOKS
         both[played] = False
         for other in np.flatnonzero(both & (m.heir[:count] == np.arange(count))):
-            kept, gone = sorted((played, int(other)))
-            self.models.merge(kept, gone)
-            m.heir[m.heir == gone] = kept
-            m.belief[kept] += m.belief[gone]
-            m.belief[gone] = 0.0
-            self._news.append({"event": MERGED, "context": gone, "into": kept, "episode": self.episodes})
-            if self.context == gone:
-                self.move(kept)
+            self._merge(played, int(other))
             return  # one at a time: what is alike changes with it
+
+    def _note_turn(self, played: int, is_clear: bool) -> None:
+        """Merge contexts that take turns: what is drawn anew for each episode, and hidden, tells them apart."""
+        m, now, stayed = self.memory, self.context, self.episodes - self._entered
+        self._entered = self.episodes
+        if stayed > SOON or not is_clear:
+            m.turns[:] = 0
+            return
+        m.turns[played, now] += 1
+        m.turns[now, played] += 1
+        if m.turns[played, now] >= TURNS and not self.models.pay_differently(played, now):
+            self._merge(played, now)
+
+    def _merge(self, one: int, other: int) -> None:
+        """Let the older context be both."""
+        m, (kept, gone) = self.memory, sorted((one, other))
+        self.models.merge(kept, gone)
+        m.heir[m.heir == gone] = kept
+        m.belief[kept] += m.belief[gone]
+        m.belief[gone] = 0.0
+        m.turns[:] = 0
+        self._news.append({"event": MERGED, "context": gone, "into": kept, "episode": self.episodes})
+        if self.context == gone:
+            self.move(kept)
 
     # ---- saving
 

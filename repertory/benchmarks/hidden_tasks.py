@@ -46,4 +46,4 @@ def inferred_against_told(repeats: int) -> Measured:
         for who, seen in zip(("inferred", "told"), speeds, strict=True)
     )
     ratios = [one / other for one, other in zip(inferred.repeats, told.repeats, strict=True)]
-    return Measured(statistics.median(ratios), inferred, told, "the median of turns in which both play the same episodes")
+    return Measured(statistics.median(ratios), inferred, told, "the median of turns; both play the same episodes")
