@@ -16,8 +16,18 @@ from scipy import stats
 
 import repertory
 from repertory.agents.context_counts import Counts
-from repertory.agents.context_filter import OUTLIERS, RELIEF, STRANGE, SURPRISE, judge, passed, updated
-from repertory.agents.context_kernels import NOISE_FLOOR, OPINION, log_student_t
+from repertory.agents.context_filter import (
+    ACCEPTED,
+    FORGOTTEN,
+    OUTLIERS,
+    RELIEF,
+    STRANGE,
+    SURPRISE,
+    judge,
+    passed,
+    updated,
+)
+from repertory.agents.context_kernels import ESTABLISHED, NOISE_FLOOR, OPINION, log_student_t
 from repertory.agents.context_regression import Regressions, monomials
 from repertory.agents.context_returns import LATER, Returns
 from repertory.agents.inference import InferringAgent, InferTasks
@@ -122,18 +132,25 @@ def test_merged_models_are_those_of_all_that_both_have_seen() -> None:
 def test_counts_are_dirichlet_and_rewards_student_t() -> None:
     models = Counts(2, gymnasium.spaces.Discrete(10, start=5), TWO)
     places = models.tables.followed.shape[1]
-    learned = models.encode(opening_of([5, 5, 5], [1, 1, 1], [2.0, 2.0, 2.0], [6, 6, 7]))
-    assert learned.after.tolist() == [1, 2]  # each transition once
+    learned = models.encode(opening_of([5, 5, 5, 5], [1, 1, 1, 1], [2.0, 2.0, 2.0, 0.0], [6, 6, 7, 7]))
+    assert learned.after.tolist() == [1, 1, 2, 2]  # all that was paid for
+    assert learned.is_first.tolist() == [True, False, True, True]
     models.learn(0, learned)
     seen = models.encode(opening_of([5, 5, 9], [1, 0, 1], [2.0, 2.0, 2.0], [6, 6, 6]))
-    log_next, log_reward = models.score(0, seen).T
-    # Two different ones have followed, once each, so a share of 2 in 2 + 2 is for any.
-    np.testing.assert_allclose(np.exp(log_next), [(1 + 2 / places) / 4, 1 / places, 1 / places])
-    np.testing.assert_allclose(log_reward, seen.log_new[:, 1])  # too few to have an opinion
+    log_next, log_reward, log_paid = models.score(0, seen).T
+    # Two different ones have followed, three times in all, so a share of 2 in 3 + 2 is for any.
+    np.testing.assert_allclose(np.exp(log_next), [(1 + 2 / places) / 5, 1 / places, 1 / places])
+    np.testing.assert_allclose([log_reward, log_paid], [seen.log_new[:, 1]] * 2)  # too few to have an opinion
     np.testing.assert_allclose(models.score(1, seen), seen.log_new)
-    models.learn(0, learned)
-    models.learn(0, learned)
-    assert models.score(0, seen)[0, 1] > seen.log_new[0, 1] + 5
+    for _ in range(8):
+        models.learn(0, learned)
+    assert models.tables.paid[:, 0].tolist() == [9, 9, 9]  # an episode's rewards count as one
+    _log_next, log_reward, log_paid = models.score(0, seen).T
+    assert log_reward[0] > seen.log_new[0, 1] + 5
+    assert (log_paid > seen.log_new[:, 2] + 5).all()  # wherever it is paid
+    other = models.encode(opening_of([5], [1], [-2.0], [6]))
+    # In the tenth episode it may be anything with a share of one in ten.
+    np.testing.assert_allclose(models.score(0, other)[0, 1:], other.log_new[0, 1:] - math.log(10), atol=1e-3)
     np.testing.assert_allclose(log_student_t(0.7, 0.3), stats.t.logpdf(0.7**0.5, df=4, scale=0.3**0.5))
 
 
@@ -145,20 +162,48 @@ def test_two_valued_observations_are_counted() -> None:
     assert models.tables.places[0] == 2
 
 
-def test_a_plain_opening_is_one_that_is_predicted_throughout() -> None:
-    rng = np.random.default_rng(3)
+def learned_line(rng: np.random.Generator) -> Regressions:
+    """Of two contexts, the first knows a line of which it has seen little noise."""
     models = Regressions(2, BOX, TWO)
     for _ in range(20):
         models.learn(0, models.encode(line_opening(rng, 0.5)))
+    return models
+
+
+def test_an_opening_that_is_predicted_throughout_is_only_a_relief() -> None:
+    rng = np.random.default_rng(3)
+    models = learned_line(rng)
+    models.tables.learned[0] += ESTABLISHED
     for push, is_plain in ((0.5, True), (0.51, False)):
-        opening = line_opening(rng, push)
-        seen = models.encode(opening)
-        _evidence, highest = judge(np.zeros(3), models.score(0, seen), seen.log_new)
-        assert models.is_plain(0, opening) == (highest == 0.0) == is_plain
-        assert not models.is_plain(1, opening)  # it has no opinion
+        sums = np.array([9.0, 9.0, 1.0])
+        assert models.goes_on(0, line_opening(rng, push), sums, math.inf, False)
+        assert (sums[0] == 9.0 + 16 * RELIEF) == is_plain  # else it is forgotten by and by
+        assert (sums[2] == 0.0) or not is_plain
     last = line_opening(rng, 0.5)
     last.next_observations[-1, 0] += 0.01
-    assert not models.is_plain(0, last)
+    sums = np.zeros(3)
+    assert models.goes_on(0, last, sums, 15.0, False)
+    np.testing.assert_allclose(sums, [SURPRISE, 0, 0], rtol=0.05)  # one step is an outlier
+
+
+@pytest.mark.parametrize("push", [0.5, 0.5001, 0.501, 0.7])
+@pytest.mark.parametrize("is_turn", [False, True])
+def test_an_episode_in_one_go_is_what_it_is_step_by_step(push: float, is_turn: bool) -> None:
+    rng = np.random.default_rng(4)
+    at_once, in_steps = learned_line(rng), learned_line(np.random.default_rng(4))
+    for models in (at_once, in_steps):
+        models.tables.learned[0] += ESTABLISHED
+        models.tables.errors[0] += 1.0  # too much noise for anything to be plain
+    for _ in range(5):
+        opening, sums = line_opening(rng, push), np.array([0.0, 3.0, 0.5])
+        seen, expected = in_steps.encode(opening), FORGOTTEN * sums
+        highest = judge(expected, in_steps.score(0, seen), seen.log_new)[1]
+        assert at_once.goes_on(0, opening, sums, 15.0, is_turn) == (highest <= 15.0)
+        np.testing.assert_allclose(sums, expected if highest <= 15.0 else [0.0, 3.0, 0.5], rtol=1e-9)
+        if is_turn and highest <= ACCEPTED * 15.0:
+            in_steps.learn(0, seen)
+        for one, other in zip(at_once.tables, in_steps.tables, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 # ---------------------------------------------------------------------------------------------------- filter
@@ -294,6 +339,57 @@ def test_moments_of_returns_are_those_of_what_is_remembered() -> None:
     assert returns.score(1, 2, 7.0)[0] == pytest.approx(expected)
     known, unknown = returns.score(0, 2, 7.0)
     assert known == unknown  # nothing was played there
+
+
+COUNTED = gymnasium.spaces.Discrete(20)
+
+
+def walk_opening(rng: np.random.Generator, first: float, reward: float) -> Opening:
+    """A walk around five numbered places, of which one pays."""
+    moves = rng.integers(2, size=60)
+    places = np.cumsum([0, *(2 * moves - 1)]) % 5
+    return opening_of(first + places[:-1], moves, np.where(places[1:] == 3, reward, 0.0), first + places[1:])
+
+
+def counted(places: Any) -> Opening:
+    """Integers, as a Discrete space has them."""
+    return places._replace(
+        observations=places.observations.astype(np.int64), next_observations=places.next_observations.astype(np.int64)
+    )
+
+
+def lived_counted(tasks: list[tuple[float, float]], agent: InferringAgent | None = None) -> list[int]:
+    def make(rng: np.random.Generator, first: float, reward: float) -> Opening:
+        return counted(walk_opening(rng, first, reward))
+
+    return lived(agent or agent_of(COUNTED), make, tasks)
+
+
+def test_an_episode_of_which_all_is_new_to_a_context_is_not_its_own() -> None:
+    """Nothing in it contradicts what the context knows; but the context explains nothing of it."""
+    here, there = [(0, 0.0)] * 40, [(10, 0.0)] * 40
+    assert lived_counted(here + there + here) == [0] * 41 + [1] * 40 + [0] * 39
+
+
+def test_counted_tasks_that_differ_in_the_sign_of_rewards_only_are_told_apart() -> None:
+    food, poison = [(0, 1.0)] * 40, [(0, -1.0)] * 40
+    assert lived_counted(food + poison + food) == [0] * 41 + [1] * 40 + [0] * 39
+
+
+def test_what_is_hidden_and_drawn_for_each_episode_is_one_context_in_the_end() -> None:
+    """Contexts last: two that take turns at every other episode are one, unless they pay differently."""
+    rng = np.random.default_rng(5)
+    drawn = [(float(rng.choice([0, 10])), 1.0) for _ in range(150)]
+    agent = agent_of(COUNTED)
+    played = lived_counted([(0, 1.0)] * 40 + [(10, 1.0)] * 40 + drawn, agent)
+    assert agent.contexts == 2
+    assert agent.memory.heir[:2].tolist() == [0, 0]
+    assert len(set(played[-100:])) == 1
+    agent = agent_of(COUNTED)
+    sign = {0: 1.0, 10: -1.0}
+    lived_counted([(first, sign[first]) for first in [0] * 40 + [10] * 40 + [int(f) for f, _ in drawn]], agent)
+    assert agent.memory.heir[:2].tolist() == [0, 1]
+    assert agent.models.pay_differently(0, 1)
 
 
 def test_one_task_is_one_context_for_ten_thousand_episodes() -> None:

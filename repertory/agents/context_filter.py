@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.kernels.compile import kernel
+from repertory.kernels.compile import inlined, kernel
 
 OUTLIERS = 0.01
 """The share of steps that even the right context fails to explain: what one step says is bounded by it."""
@@ -21,6 +21,10 @@ SURPRISE = math.log(STRANGE / OUTLIERS)
 """The most that one step can add to a CUSUM."""
 RELIEF = math.log((1 - STRANGE) / (1 - OUTLIERS))
 """What a step that the context explains takes away from it: a negative number."""
+FORGOTTEN = 0.8
+"""What is left of a CUSUM at the next episode: what is strange once in a while is not another context."""
+ACCEPTED = 1 / 3
+"""Of the threshold: what the CUSUM of an episode must stay below for a context to be moved to, or to learn from it."""
 
 
 @kernel
@@ -35,12 +39,18 @@ def judge(sums: NDArray[np.float64], log_p: NDArray[np.float64], log_new: NDArra
     for row in range(log_p.shape[0]):
         for k in range(log_p.shape[1]):
             odds = math.exp(min(log_new[row, k] - log_p[row, k], 500.0))
-            usual = (1.0 - OUTLIERS) + OUTLIERS * odds
-            strange = (1.0 - STRANGE) + STRANGE * odds
-            total += log_p[row, k] + math.log(usual)
-            sums[k] = max(0.0, sums[k] + math.log(strange / usual))
+            total += log_p[row, k] + math.log((1.0 - OUTLIERS) + OUTLIERS * odds)
+            sums[k] = added(sums[k], odds)
             highest = max(highest, sums[k])
     return total, highest
+
+
+@inlined
+def added(cusum: float, odds: float) -> float:
+    """A CUSUM after one more step, by the odds that it is not of this context."""
+    if cusum == 0.0 and odds <= 1.0:
+        return 0.0  # as most do: no logarithm is needed
+    return max(0.0, cusum + math.log(((1.0 - STRANGE) + STRANGE * odds) / ((1.0 - OUTLIERS) + OUTLIERS * odds)))
 
 
 def passed(belief: NDArray[np.float64], hazard: float, episodes: int) -> NDArray[np.float64]:

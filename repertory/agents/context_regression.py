@@ -22,7 +22,18 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from repertory.agents.context_kernels import NOISE_FLOOR, Tables, described, learn, predict, predicts_all, solve
+from repertory.agents.context_kernels import (
+    ESTABLISHED,
+    NOISE_FLOOR,
+    Ordinary,
+    Tables,
+    described,
+    goes_on,
+    learn,
+    log_unknown,
+    predict,
+    solve_again,
+)
 from repertory.agents.protocol import Opening
 from repertory.errors import UsageError
 from repertory.kernels.handle import pack
@@ -30,8 +41,8 @@ from repertory.selectors.protocol import Arrays, State
 
 MOST_FEATURES = 64
 """Of an action: the highest degree is taken, up to 3, that needs no more."""
-ESTABLISHED = 1000
-"""Transitions of one set of weights after which a context learns from some episodes only."""
+MOST_HANDLES = 64
+"""That are kept. Compiled episodes fill the same arrays again and again, of a few lengths; others are new each time."""
 
 
 class Seen(NamedTuple):
@@ -51,6 +62,9 @@ class Regressions(Arrays):
 
     look_steps = 50_000
     """From one look at all contexts to the next, while the current one fits, so that it costs little."""
+
+    compares_fairly = True
+    """Whether a context may be left, though it fits, for one that explains more: all soon explain what they can."""
 
     def __init__(self, contexts: int, observation_space: Any, action_space: gymnasium.Space[Any]) -> None:
         if not isinstance(observation_space, gymnasium.spaces.Box):
@@ -84,6 +98,8 @@ class Regressions(Arrays):
             solved=np.zeros(shape, np.int64),
         )
         self._handle = pack(self.tables)
+        self._ordinary: dict[int, tuple[Opening, Any]] = {}
+        """Openings that have come, by id, and handles on what an ordinary episode with them needs."""
         self.outputs = outputs
 
     def encode(self, opening: Opening) -> Seen:
@@ -102,27 +118,24 @@ class Regressions(Arrays):
             changes = usual_size(after - before[:, : after.shape[1]])
             self._scales[:] = np.concatenate([2 * usual_size(before), changes, usual_size(opening.rewards[:, None])])
         rewards, ended = opening.rewards, opening.terminated
-        return Seen(*described(before, after, actions, rewards, ended, self._scales, self._places))
+        features, sets, targets = described(before, after, actions, rewards, ended, self._scales, self._places)
+        return Seen(features, sets, targets, log_unknown(features, targets))
 
-    def is_plain(self, context: int, opening: Opening) -> bool:
-        """Whether a context that predicts well has predicted every quantity of every step: then the rest need not be
-        computed, and most episodes cost next to nothing."""
+    def goes_on(
+        self, context: int, opening: Opening, sums: NDArray[np.float64], threshold: float, is_turn: bool
+    ) -> bool:
+        """Whether a context that is certain explains an opening, seen in one go: most do, and cost next to nothing.
+
+        If so, its CUSUMs are carried on, and it has learned if it had not learned much yet or `is_turn`.
+        """
         if not self._is_choice or self._projection is not None or opening.observations.ndim != 2:
             return False
-        return bool(
-            predicts_all(
-                self._handle,
-                context,
-                opening.observations,
-                opening.next_observations,
-                opening.actions,
-                opening.rewards,
-                opening.terminated,
-                self._scales,
-                self._places,
-                self.first_action,
-            )
-        )
+        if id(opening) not in self._ordinary:
+            if len(self._ordinary) == MOST_HANDLES:
+                self._ordinary.clear()
+            handle = pack(Ordinary(self.tables, self._scales, self._places, opening))
+            self._ordinary[id(opening)] = opening, handle  # what is kept here keeps its id
+        return goes_on(self._ordinary[id(opening)][1], sums, context, self.first_action, threshold, is_turn)
 
     @staticmethod
     def fits(observation_space: Any, action_space: Any) -> bool:
@@ -139,22 +152,30 @@ class Regressions(Arrays):
         before, rows = observations.astype(float), len(actions)
         choices = actions - self.first_action
         still = np.zeros(rows, np.bool_)
-        seen = Seen(*described(before, before, choices, np.zeros(rows), still, self._scales, self._places))
-        weights = self.tables.weights[context, seen.sets]
-        changes = np.einsum("rf,rfk->rk", seen.features, weights) * self._scales[before.shape[1] :]
+        features, sets, _ = described(before, before, choices, np.zeros(rows), still, self._scales, self._places)
+        changes = (
+            np.einsum("rf,rfk->rk", features, self.tables.weights[context, sets]) * self._scales[before.shape[1] :]
+        )
         return before + changes[:, :-1], changes[:, -1]
 
     def score(self, context: int, seen: Seen) -> NDArray[np.float64]:
         """(transition, quantity): log probability density under a context."""
-        log_p: NDArray[np.float64] = predict(self._handle, context, *seen)[0]
-        return log_p
+        return predict(self._handle, context, *seen)
 
     def learn(self, context: int, seen: Seen) -> None:
-        learn(self._handle, context, *seen)
+        learn(self._handle, context, seen.features, seen.sets, seen.targets)
 
     def is_established(self, context: int) -> bool:
         """Whether it has learned so much that not every episode need teach it more."""
         return bool(self.tables.learned[context].max() >= ESTABLISHED)
+
+    def is_usual(self, *_: Any) -> bool:
+        """Whether a context explains as much as it usually does: what it does not, is strange to a regression."""
+        return True
+
+    def pay_differently(self, *_: Any) -> bool:
+        """Whether contexts must stay two: rewards are but one more quantity here."""
+        return False
 
     def merge(self, kept: int, gone: int) -> None:
         """Let one context have what both have seen."""
@@ -162,8 +183,7 @@ class Regressions(Arrays):
         tables.gram[kept] += tables.gram[gone] - prior
         for table in (tables.moment, tables.errors, tables.transitions, tables.learned):
             table[kept] += table[gone]
-        for chosen in range(tables.learned.shape[1]):
-            solve(self._handle, kept, chosen)
+        solve_again(self._handle, kept)
 
     def arrays(self) -> State:
         return {"scales": self._scales, **self.tables._asdict()}

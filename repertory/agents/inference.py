@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.agents.context_counts import Counts
-from repertory.agents.context_filter import RELIEF, SURPRISE, judge, passed, updated
+from repertory.agents.context_filter import ACCEPTED, FORGOTTEN, SURPRISE, judge, passed, updated
 from repertory.agents.context_regression import Regressions
 from repertory.agents.context_returns import Returns
 from repertory.agents.em import EMClustering
@@ -39,22 +39,20 @@ from repertory.settings import Settings, setting
 INSIDE: dict[str, type[Any]] = {"library": PolicyLibrary, "splitting": Splitting, "em": EMClustering}
 CERTAIN = 0.99
 """A belief beyond which a context is played, and learned from, without looking at the others."""
-ACCEPTED = 1 / 3
-"""Of the threshold: what the CUSUM of an episode must stay below for a context to be moved to, or to learn from it."""
 STRANGE_RETURN = SURPRISE / 2
 """A context to which one return is stranger than this, of what it may be at most, is not moved to."""
-FORGOTTEN = 0.8
-"""What is left of a CUSUM at the next episode: what is strange once in a while is not another context."""
 THINNED = 16
 """A context that has learned much learns from one episode in so many."""
 ALIKE_LOOKS = 5
 """Two contexts are one if each explained the other's episodes as well as the other did, in so many looks in a row."""
 ALIKE = 3.0
 """As well: but for so much log evidence."""
+SOON, TURNS = 10, 6
+"""Contexts last: two that took turns so many times, for no more than so many episodes each, are one."""
 MOVED, MERGED = "context", "merged"
 """Kinds of events: episodes from `episode` on are played in `context`; a context is one with an older one."""
 
-NUMBERS = ("contexts", "context", "episodes", "_unlooked_episodes", "_unlooked_steps", "_is_certain")
+NUMBERS = ("contexts", "context", "episodes", "_unlooked_episodes", "_unlooked_steps", "_is_certain", "_entered")
 """Plain attributes of an agent that are saved."""
 PLAIN = "plain/json"
 
@@ -123,6 +121,8 @@ class Memory(NamedTuple):
     """(1,): the one of its returns."""
     alike: NDArray[np.int64]
     """(context, other): looks in a row in which the other explained this one's episodes as well."""
+    turns: NDArray[np.int64]
+    """(context, other): how often they have taken turns of late."""
     heir: NDArray[np.int64]
     """The context that each has been merged into; itself if none."""
 
@@ -144,6 +144,7 @@ class InferringAgent:
             sums=np.zeros(self.models.outputs),
             return_sum=np.zeros(1),
             alike=np.zeros((most, most), np.int64),
+            turns=np.zeros((most, most), np.int64),
             heir=np.arange(most),
         )
         self.returns = Returns(most, setup.policies) if settings.returns else None
@@ -156,6 +157,8 @@ class InferringAgent:
         """Since the last look at all contexts."""
         self._is_certain = True
         """Of the context, as of the last look."""
+        self._entered = 0
+        """The episode after which the context was last found to be another."""
         self._news: list[Event] = []
 
     @property
@@ -174,9 +177,10 @@ class InferringAgent:
         if not self._is_certain:
             self.move(int(np.searchsorted(self.memory.belief.cumsum(), rng.random() * self.memory.belief.sum())))
         choice: int | Frozen = self.inside.choose(Situation(self.context), rng)
-        policy = self.policies[choice.policy if isinstance(choice, Frozen) else choice]
-        if hasattr(policy, "begin_task"):
-            policy.begin_task(self.context)
+        policy = self.inside.policies[choice.policy if isinstance(choice, Frozen) else choice]
+        begin_task = getattr(policy, "begin_task", None)
+        if begin_task is not None:
+            begin_task(self.context)
         return choice
 
     def ended(self, situation: Situation, episode: Episode) -> None:
@@ -186,9 +190,9 @@ class InferringAgent:
         self._unlooked_episodes += 1
         self._unlooked_steps += episode.steps
         assert episode.opening is not None
-        teaches = self.episodes % THINNED == 0 or not self.models.is_established(played)
-        strange = self._judge_return(played, episode, self.memory.return_sum)[1]
-        if teaches or strange > 0.0 or not self.is_plain(episode.opening):
+        strange = self.returns is not None and self._judge_return(played, episode, self.memory.return_sum)[1] > 0.0
+        if strange or not self.goes_on(episode.opening):
+            teaches = self._is_turn or not self.models.is_established(played)
             seen = self.models.encode(episode.opening)
             if self.infer(seen, episode) and (teaches or self.context != played):
                 self.models.learn(self.context, seen)
@@ -197,14 +201,17 @@ class InferringAgent:
         if self.context == played or getattr(self.inside, "credits_any_task", False):
             self.inside.ended(Situation(self.context), episode)
 
-    def is_plain(self, opening: Opening) -> bool:
-        """Whether it takes no inference to see that the context goes on."""
+    def goes_on(self, opening: Opening) -> bool:
+        """Whether the context goes on, as it mostly does, without a look at the others; if so, all is done."""
         if not self._is_certain or self._unlooked_steps >= self.models.look_steps:
             return False
-        if not self.models.is_plain(self.context, opening):
-            return False
-        np.maximum(self.memory.sums + len(opening.rewards) * RELIEF, 0.0, out=self.memory.sums)
-        return True
+        sums, threshold = self.memory.sums, self.settings.threshold
+        return bool(self.models.goes_on(self.context, opening, sums, threshold, self._is_turn))
+
+    @property
+    def _is_turn(self) -> bool:
+        """Whether this is one of the few episodes that teach a context which has learned much."""
+        return self.episodes % THINNED == 0
 
     def _judge_return(self, context: int, episode: Episode, total: NDArray[np.float64]) -> tuple[float, float]:
         """The evidence of a return for a context, and what its CUSUM, begun at `total`, comes to."""
@@ -220,7 +227,7 @@ class InferringAgent:
         np.multiply(self.memory.sums, FORGOTTEN, out=self.memory.sums)
         log_evidence, highest = judge(self.memory.sums, self.models.score(played, seen), seen.log_new)
         log_evidence += self._judge_return(played, episode, np.zeros(1))[0]
-        fits = max(highest, self.memory.return_sum[0]) <= self.settings.threshold
+        fits = max(highest, self.memory.return_sum[0]) <= self.settings.threshold and self.models.is_usual(played, seen)
         if not fits or self._unlooked_steps >= self.models.look_steps or not self._is_certain:
             self._look_around(seen, episode, log_evidence, fits)
         if self.context != played:
@@ -245,15 +252,19 @@ class InferringAgent:
             earned, strange = self._judge_return(context, episode, np.zeros(1))
             evidence[context] = found + earned
             explains = highest <= ACCEPTED * self.settings.threshold and found > nothing_known
-            accepted[context] = explains and strange <= STRANGE_RETURN
-        if not accepted.any() and count < len(m.belief):
+            accepted[context] = explains and strange <= STRANGE_RETURN and self.models.is_usual(context, seen)
+        if fits and self._is_certain and not self.models.compares_fairly:
+            pass  # contexts last
+        elif not accepted.any() and count < len(m.belief):
             self.open()
         else:
             prior = passed(m.belief[:count], self.settings.hazard, self._unlooked_episodes)
             m.belief[:count] = updated(prior, np.where(accepted | ~accepted.any(), evidence, -np.inf))
         self._unlooked_episodes = self._unlooked_steps = 0
+        was_certain, self._is_certain = self._is_certain, bool(m.belief.max() >= CERTAIN)
         self.move(int(m.belief.argmax()))
-        self._is_certain = bool(m.belief[self.context] >= CERTAIN)
+        if self.context != played:
+            self._note_turn(played, was_certain and self._is_certain)
         if accepted[played]:
             self._note_alike(played, evidence, accepted)
 
@@ -278,15 +289,32 @@ class InferringAgent:
         both = np.minimum(m.alike[played, :count], m.alike[:count, played]) >= ALIKE_LOOKS
         both[played] = False
         for other in np.flatnonzero(both & (m.heir[:count] == np.arange(count))):
-            kept, gone = sorted((played, int(other)))
-            self.models.merge(kept, gone)
-            m.heir[m.heir == gone] = kept
-            m.belief[kept] += m.belief[gone]
-            m.belief[gone] = 0.0
-            self._news.append({"event": MERGED, "context": gone, "into": kept, "episode": self.episodes})
-            if self.context == gone:
-                self.move(kept)
+            self._merge(played, int(other))
             return  # one at a time: what is alike changes with it
+
+    def _note_turn(self, played: int, is_clear: bool) -> None:
+        """Merge contexts that take turns: what is drawn anew for each episode, and hidden, tells them apart."""
+        m, now, stayed = self.memory, self.context, self.episodes - self._entered
+        self._entered = self.episodes
+        if stayed > SOON or not is_clear:
+            m.turns[:] = 0
+            return
+        m.turns[played, now] += 1
+        m.turns[now, played] += 1
+        if m.turns[played, now] >= TURNS and not self.models.pay_differently(played, now):
+            self._merge(played, now)
+
+    def _merge(self, one: int, other: int) -> None:
+        """Let the older context be both."""
+        m, (kept, gone) = self.memory, sorted((one, other))
+        self.models.merge(kept, gone)
+        m.heir[m.heir == gone] = kept
+        m.belief[kept] += m.belief[gone]
+        m.belief[gone] = 0.0
+        m.turns[:] = 0
+        self._news.append({"event": MERGED, "context": gone, "into": kept, "episode": self.episodes})
+        if self.context == gone:
+            self.move(kept)
 
     # ---- saving
 

@@ -35,7 +35,7 @@ class MBCDAgent(InferringAgent):
         super().__init__(settings, make_inside, setup)
         self.memory = self.memory._replace(sums=np.zeros(settings.max_contexts))
 
-    def is_plain(self, opening: Opening) -> bool:
+    def goes_on(self, opening: Opening) -> bool:
         return False
 
     def infer(self, seen: Any, episode: Episode) -> bool:

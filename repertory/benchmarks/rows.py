@@ -10,6 +10,7 @@ from typing import Any
 from repertory import DQN, DRQN
 from repertory.benchmarks import environment, plain_c, pocman_drqn, ppo
 from repertory.benchmarks.cartpole_dqn import SOUND, repertory_dqn, repertory_dqn_in_flops, sb3_dqn
+from repertory.benchmarks.hidden_tasks import inferred_against_told
 from repertory.benchmarks.keeping import checkpoint_seconds, checkpoint_share, gain_of_second_worker
 from repertory.benchmarks.measure import Contender, megabytes_of, speed_against
 from repertory.benchmarks.peak import share_of_peak
@@ -66,6 +67,7 @@ ROWS = (
     Row("cost of a step, 1,000 tasks / 27", "x", at_most(1.2), MANY_TASKS),
     Row("SB3 PPO in a library / alone", "x", at_most(1.05), cost_of_a_library("PPO")),
     Row("SB3 DQN in a library / alone", "x", at_most(1.03), cost_of_a_library("DQN")),
+    Row("Cartpole DQN, task inferred / told", "x", at_most(1.05), inferred_against_told),
     Row("second start to first step", "s", at_most(4), second_start),
     Row("two workers / one", "x", at_least(1.8), gain_of_second_worker),
     Row("checkpoints, share of a lifetime", "%", None, checkpoint_share),

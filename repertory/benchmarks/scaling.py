@@ -17,6 +17,7 @@ import numpy as np
 from repertory import DQN
 from repertory.benchmarks.measure import Contender, take_turns
 from repertory.benchmarks.result import Measured, Side
+from repertory.core.lifetime import Lifetime
 from repertory.core.many_episodes import ManyEpisodes
 from repertory.domains.cartpole import VALUES_27, CartpoleRules, cartpole
 from repertory.domains.domain import Domain
@@ -69,16 +70,21 @@ def lifetime_of(size: Size, turns: int) -> Contender:
     for number, policy in enumerate(lifetime.policies):
         fill_memory(domain, number % domain.n_tasks, policy, size.buffer_size)
     settle(lifetime.agent.selector, size)
-    sequence, lifetime.sequence = lifetime.sequence, lifetime.sequence[:0]
+    return some_blocks_a_turn(lifetime, BLOCKS_A_TURN, warm_up=BLOCKS_A_TURN)
 
-    def work() -> int:
+
+def some_blocks_a_turn(lifetime: Lifetime, blocks: int, warm_up: int) -> Contender:
+    """A lifetime that has run some blocks, and some more at each turn."""
+    sequence = lifetime.sequence
+
+    def work(blocks: int = blocks) -> int:
         """Blocks that are still to come are those of a longer sequence."""
         done = len(lifetime.rows)
-        lifetime.sequence = sequence[: done + BLOCKS_A_TURN]
+        lifetime.sequence = sequence[: done + blocks]
         lifetime.live()
         return sum(int(row["steps"]) for row in lifetime.rows[done:])
 
-    work()
+    work(warm_up)
     return work
 
 

@@ -95,6 +95,7 @@ class EpisodePlayer:
         if self._tasks is not None:
             stage = new_stage(self._tasks, opening_steps)
             self._stage, self._opening = pack(stage), stage.opening
+            self._openings: dict[int, Opening] = {}
             self._sizes = policy_sizes(domain, self._tasks)
             self._params = [pack(params) for params in self._tasks.params]
 
@@ -121,8 +122,11 @@ class EpisodePlayer:
             self.under_way.steps = None
 
     def _opening_of(self, steps: int) -> Opening:
-        rows, opening = min(steps, self._opening_steps), self._opening
-        return Opening._make(array[:rows] for array in opening)
+        """Always the same object for as many steps: most openings are as long as they may be."""
+        rows = min(steps, self._opening_steps)
+        if rows not in self._openings:
+            self._openings[rows] = Opening._make(array[:rows] for array in self._opening)
+        return self._openings[rows]
 
     def close(self) -> None:
         for env in self._envs.values():
