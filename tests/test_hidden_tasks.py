@@ -438,9 +438,11 @@ def test_an_episode_is_credited_to_the_context_that_it_was_of() -> None:
     agent = agent_of()
     credited: list[int] = []
     agent.inside.selector.update = lambda task, *_: credited.append(task)
-    played = lived(agent, line_opening, [(0.5, 1.0)] * 40 + [(-0.5, 1.0)] * 3)
-    assert played[40:] == [0, 1, 1]
-    assert credited[40:] == [1, 1, 1]
+    played = lived(agent, line_opening, [(0.5, 1.0)] * 40 + [(-0.5, 1.0)] * 40 + [(0.5, 1.0)] * 3)
+    assert played[40:43] == [0, 1, 1]
+    assert played[80:] == [1, 0, 0]
+    # But for the one that opened the second context: its policy was chosen for the first.
+    assert credited == [0] * 40 + [1] * 39 + [0] * 3
     assert agent.policies[0].told == played  # and policies are told what is inferred before they play
 
 

@@ -37,10 +37,11 @@ class Case:
 
 
 ADAM = {"optimizer": "adam", "learning_rate": 0.0005, "learning_starts": 1_000, "target_update_interval": 500}
+LANDER = {"learning_rate": 0.0005, "gamma": 0.995, "ent_coef": 0.005, "batch_size": 64}
 CASES = {
     "CartPole-v1": Case("CartPole-v1", "dqn", 475, 490, 200_000, 5_000, {**ADAM, "batch_size": 32}),
     "Acrobot-v1": Case("Acrobot-v1", "dqn", -100, -95, 100_000, 5_000, {**ADAM, "batch_size": 64, "train_freq": 1}),
-    "LunarLander-v3": Case("LunarLander-v3", "ppo", 200, 220, 600_000, 25_000, {"ent_coef": 0.01}, reward_scale=0.01),
+    "LunarLander-v3": Case("LunarLander-v3", "ppo", 200, 220, 800_000, 25_000, LANDER, reward_scale=0.01),
 }
 
 

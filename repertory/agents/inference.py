@@ -185,7 +185,7 @@ class InferringAgent:
 
     def ended(self, situation: Situation, episode: Episode) -> None:
         """Infer the context, and let the agent inside know what its choice was worth, and in which context."""
-        played = self.context
+        played, known = self.context, self.contexts
         self.episodes += 1
         self._unlooked_episodes += 1
         self._unlooked_steps += episode.steps
@@ -198,7 +198,9 @@ class InferringAgent:
                 self.models.learn(self.context, seen)
         if self.returns is not None and self.context == played:
             self.returns.add(played, episode.policy, episode.total_reward)
-        if self.context == played or getattr(self.inside, "credits_any_task", False):
+        # Who played the episode that opened a context was chosen for another one, and would be its favourite for it.
+        is_new = self.contexts > known
+        if self.context == played or (not is_new and getattr(self.inside, "credits_any_task", False)):
             self.inside.ended(Situation(self.context), episode)
 
     def goes_on(self, opening: Opening) -> bool:
