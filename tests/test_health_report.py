@@ -10,10 +10,12 @@ import pytest
 from rich.console import Console
 
 from repertory.cli.sweep_display import print_scores
+from repertory.report.chart import Axis, Chart, Panel, Series
 from repertory.report.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, judge
 from repertory.report.sections import health, scores
 from repertory.report.sections.health import value_shares
 from repertory.report.sections.multiples import OTHERS
+from repertory.report.to_matplotlib import to_matplotlib
 from repertory.runs.folder import RunFolder
 from repertory.sweeps.results import Results, read_results
 from tests.records import write_sweep
@@ -71,3 +73,12 @@ def test_scores_verdicts_and_console_are_marked(results: Results) -> None:
 def test_records_without_health_have_no_such_section(tmp_path: Path) -> None:
     write_sweep(tmp_path, conditions=CONDITIONS[:1], runs=1)
     assert health.section(read_results(tmp_path)) is None
+
+
+@pytest.mark.parametrize("powers", [0.5, 2, 5, 14])
+def test_a_logarithmic_axis_has_ticks_over_any_range(powers: float) -> None:
+    line = Series("values", [0, 1], [0.9, 0.9 * 10**powers], "black")
+    figure = to_matplotlib(Chart("values", [[Panel([line], y=Axis(is_logarithmic=True))]]))
+    (axes,) = figure.axes
+    low, high = axes.get_ylim()
+    assert sum(low <= tick <= high for tick in axes.get_yticks()) >= 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ from repertory.report.chart import (
 )
 from repertory.report.chart_digest import DIGEST, digest
 
+FEW_POWERS = 3
+"""Of ten, over which a logarithmic axis has ticks at twos and fives too."""
 MARKERS = {
     "circle": "o",
     "square": "s",
@@ -168,7 +171,7 @@ def _write_cells(axes: Any, text: Sequence[Sequence[str]], shades: Any) -> None:
 def _dress(axes: Any, axis: Any, described: Axis, limit: Any, scale: Any) -> None:
     if described.is_logarithmic:
         scale("log")
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # a range within one power of ten has ticks as well
+        axis.set_major_locator(_powers(*axis.get_view_interval()))
         axis.set_major_formatter("{x:g}")
         axes.minorticks_off()
     places: Mapping[float, str] | None = tick_places(described)
@@ -181,6 +184,12 @@ def _dress(axes: Any, axis: Any, described: Axis, limit: Any, scale: Any) -> Non
         limit(None, described.high)
     if described.title:
         axis.set_label_text(shown(described.title))
+
+
+def _powers(low: float, high: float) -> LogLocator:
+    """Ticks of a logarithmic axis: twos and fives as well, as a range within one power of ten must have some. Over many
+    powers, of which not every one has a tick, matplotlib would show none then."""
+    return LogLocator(subs=(1, 2, 5) if low > 0 and math.log10(high / low) < FEW_POWERS else (1,))
 
 
 def _add_legend(figure: Figure, chart: Chart, grid: Any) -> None:
