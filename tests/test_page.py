@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -111,13 +112,18 @@ def test_the_first_thing_said_is_how_many_policies(folder: Path, page: Path) -> 
     assert "repertory capacity recommend" in unanswered.caveats[0]
 
 
-def test_a_number_from_runs_without_health_says_that_it_may_not_be_capacity() -> None:
-    """The released DQN diverges; its records in this repository were made before that was measured."""
-    dqn, ppo = answers(read_results(Path(__file__).parents[1] / "results" / "cartpole27-released"))
+def test_a_number_that_is_about_wear_says_so_or_that_it_may_be(tmp_path: Path) -> None:
+    """The released DQN diverges. Its records in this repository were made before that was measured, but beside them are
+    those of single tasks, which tell."""
+    published = Path(__file__).parents[1] / "results" / "cartpole27-released"
+    dqn, ppo = answers(read_results(published))
     assert dqn.policies == 4
-    assert "may be that, not capacity" in dqn.caveats[-1]
+    assert "alone on one task falls by" in dqn.caveats[-1]
     assert ppo.policies == 1  # with no fewer that could have lost anything
-    assert not any("not capacity" in caveat for caveat in ppo.caveats)
+    assert not any("capacity" in caveat for caveat in ppo.caveats)
+    shutil.copytree(published, tmp_path / "alone")
+    dqn, _ppo = answers(read_results(tmp_path / "alone"))
+    assert "may be that, not capacity" in dqn.caveats[-1]
 
 
 def test_each_domain_has_a_chapter_of_its_own(folder: Path, page: Path) -> None:
