@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 
 from repertory.cli.progress import print_summary
-from repertory.core.lifetime import Monitor
 from repertory.errors import UsageError
 from repertory.paths import check_new_folder
 from repertory.runs.folder import RunFolder
 from repertory.runs.lifetime_figure import draw_lifetime
 from repertory.runs.live import live_spec, told_length
+from repertory.runs.loggers import loggers
 from repertory.runs.progress import ProgressMonitor
 from repertory.runs.reopening import reopen_if_longer
 from repertory.runs.spec import RunSpec
-from repertory.runs.tensorboard import TensorBoardMonitor
-from repertory.runs.wandb import wandb_of
 
 
 def run_in_console(
@@ -31,7 +28,7 @@ def run_in_console(
         return
     if spec.start_from is not None and spec.start_from.caution is not None:
         console.print(spec.start_from.caution, soft_wrap=True)
-    loggers = list(_loggers(spec, out, tensorboard, wandb))  # first: what they lack changes nothing
+    heard = list(loggers(spec, out, out if tensorboard else None, wandb))  # first: what they lack changes nothing
     if out is not None:
         check_new_folder(out)
         reopen_if_longer(out, spec)
@@ -39,7 +36,7 @@ def run_in_console(
     progress = ProgressMonitor(console, spec.blocks, spec.block_steps, spec.domain.score)
     try:
         record = live_spec(
-            spec, out, [*loggers, progress], draw_lifetime, notice=lambda text: console.print(text, soft_wrap=True)
+            spec, out, [*heard, progress], draw_lifetime, notice=lambda text: console.print(text, soft_wrap=True)
         )
     except KeyboardInterrupt:
         progress.close()
@@ -51,10 +48,3 @@ def run_in_console(
     print_summary(console, record)
     if out is not None:
         console.print(f"saved in {out} (figure: {RunFolder(out).figure_file})", soft_wrap=True)
-
-
-def _loggers(spec: RunSpec, out: Path | None, tensorboard: bool, wandb: str | None) -> Iterator[Monitor]:
-    if tensorboard and out is not None:
-        yield TensorBoardMonitor(out)
-    if wandb is not None:
-        yield wandb_of(spec, wandb, out)

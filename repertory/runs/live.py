@@ -14,6 +14,7 @@ from repertory.errors import UsageError
 from repertory.learners.protocol import MakeLearner
 from repertory.runs.checkpoint import Checkpoint
 from repertory.runs.folder import RunFolder, plain
+from repertory.runs.loggers import loggers
 from repertory.runs.record import Record
 from repertory.runs.reopening import reopen_if_longer
 from repertory.runs.saved_library import Library
@@ -99,17 +100,10 @@ def _shown(
     spec: RunSpec, out: str | Path | None, progress: bool, tensorboard: bool | str | Path, wandb: bool | str
 ) -> Iterator[Monitor]:
     """The monitors of what `live` was asked to show."""
-    if tensorboard is not False:
-        from repertory.runs.tensorboard import TensorBoardMonitor
-
-        folder = out if tensorboard is True else tensorboard
-        if folder is None:
-            raise UsageError("tensorboard=True writes into the run's folder; give out=... as well, or a folder")
-        yield TensorBoardMonitor(Path(folder))
-    if wandb is not False:
-        from repertory.runs.wandb import wandb_of
-
-        yield wandb_of(spec, wandb, out)
+    if tensorboard is True and out is None:
+        raise UsageError("tensorboard=True writes into the run's folder; give out=... as well, or a folder")
+    event_folder = (out if tensorboard else None) if isinstance(tensorboard, bool) else tensorboard
+    yield from loggers(spec, out, event_folder, wandb)
     if progress:
         from rich.console import Console
 

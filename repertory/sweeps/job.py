@@ -23,6 +23,7 @@ from repertory.errors import RunStopped, UsageError
 from repertory.runs.folder import FolderInUse, RunFolder
 from repertory.runs.formats import RUN_FORMAT
 from repertory.runs.live import live_spec
+from repertory.runs.loggers import loggers
 from repertory.runs.reading import check_format
 from repertory.runs.saver import Diverged
 from repertory.runs.spec import COMPONENTS, RunSpec
@@ -103,14 +104,8 @@ def run_job(job: Job, patience: float = 0.0, orphaned_from: int | None = None) -
 def _monitors(job: Job, spec: RunSpec, orphaned_from: int | None) -> Iterator[Monitor]:
     if orphaned_from is not None:
         yield _ParentWatch(orphaned_from)
-    if job.tensorboard:
-        from repertory.runs.tensorboard import TensorBoardMonitor
-
-        yield TensorBoardMonitor(Path(job.folder))
-    if job.wandb is not None:
-        from repertory.runs.wandb import wandb_of
-
-        yield wandb_of(spec, job.wandb, job.folder, name=f"{job.condition} {job.run}", group=job.condition)
+    about = {"name": f"{job.condition} {job.run}", "group": job.condition}
+    yield from loggers(spec, job.folder, job.folder if job.tensorboard else None, job.wandb, **about)
 
 
 def _run_when_free(folder: RunFolder, spec: RunSpec, monitors: Sequence[Monitor], patience: float) -> None:
