@@ -112,6 +112,18 @@ def test_some_tasks_of_a_domain_are_split_as_well() -> None:
     assert record.final_score > 3.5
 
 
+@pytest.mark.parametrize("has_memory", [True, False])
+def test_policies_with_a_memory_are_copied_and_others_every_other_time(has_memory: bool) -> None:
+    class Remembering(TabularQ):
+        def forget_experiences(self) -> None: ...
+
+    learner = Remembering if has_memory else TabularQ
+    record = repertory.live(grouped_tasks(1, 5), learner, 4, agent="splitting", blocks=150, block_steps=200)
+    kinds = [event["event"] for _block, event in events_of(record.blocks) if event["event"] in ("copy", "new")]
+    assert len(kinds) >= 4
+    assert kinds == ["copy", "copy" if has_memory else "new"] * (len(kinds) // 2) + ["copy"] * (len(kinds) % 2)
+
+
 def test_visits_too_short_to_tell_anything_bring_no_copies() -> None:
     record = repertory.live(grouped_tasks(1, 5), TabularQ, 4, agent="splitting", blocks=300, block_steps=20)
     assert not [event for _block, event in events_of(record.blocks) if event["event"] != "moves"]

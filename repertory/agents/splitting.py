@@ -2,9 +2,9 @@
 
 Where tasks agree, one policy learns fastest from all of them; where they conflict, no amount of training helps. Which
 it is, nobody knows beforehand, and it cannot be seen from the scores of one policy. So, ever more rarely, a second
-policy practises one of its tasks alone: by turns a copy with its memory emptied, and one that knows nothing. If the
-tasks agree, it is no better there than the first, and is given up. If they conflict, it soon earns what the first
-never will: it stays, and each task goes where it earns more. `docs/splitting.md` has the rule on one page.
+policy practises one of its tasks alone: a copy with its memory emptied, or one that knows nothing. If the tasks agree,
+it is no better there than the first, and is given up. If they conflict, it soon earns what the first never will: it
+stays, and each task goes where it earns more. `docs/splitting.md` has the rule on one page.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from repertory.settings import Settings, setting
 BLANK_EPISODES = 2
 """What a policy that has learned nothing earns on a task is measured once, by so many episodes."""
 FEW_TASKS = 5
-"""A copy is judged when it has met its parent on so many tasks: in two equal groups, one of five is of the other group
-in 31 cases of 32."""
+"""A copy is judged when it has met its parent on so many tasks: of two equal groups, five tasks show both in 30 cases
+of 32."""
 MANY_TASKS = 12
 """By then it has shown conflict both ways, or is given up."""
 ALMOST_ALL = 0.8
@@ -48,7 +48,7 @@ class Splitting(Settings):
     """A library that begins with one policy and splits where tasks conflict; `policies` is the most there may be."""
 
     conflict: float = setting(
-        0.5,
+        0.25,
         "A policy is in conflict with a task on which it keeps less than this share of what another has gained.",
         above=0,
         below=1,
@@ -200,9 +200,10 @@ class SplittingLibrary:
     def _copy_if_worse_than_usual(self, visit: Visit) -> None:
         """Where a policy gains less than on its other tasks, sharing may have a price.
 
-        A copy knows how to act and has to unlearn; a new policy has nothing to unlearn. Which of them is sooner better
-        depends on the learner: a network that has become sure of itself may learn no more, one with nothing to replay
-        not yet.
+        A copy knows how to act and has to unlearn; a new policy has nothing to unlearn. Where there is a memory, it is
+        the memory that keeps a policy from unlearning, and a new one acts at random until its own is filled: always a
+        copy. Where there is none, a network that has become sure of itself may learn no more: a new one, every other
+        time.
         """
         m, parent = self._m, visit.champion
         gains = [
@@ -214,12 +215,11 @@ class SplittingLibrary:
             return
         place = self._free_place()
         self.policies[place] = self._new_policy(place + self._most * m.attempts)
-        is_copy = m.attempts % 2 == 0
+        is_copy = has_memory(self.policies[place]) or m.attempts % 2 == 0
         if is_copy:
             self.policies[place].load_state_dict(self.policies[parent].state_dict())
             forget_experiences(self.policies[place])
-        else:
-            m.wait *= 2
+        m.wait *= 1 + m.attempts % 2
         m.attempts += 1
         m.alive.append(place)
         m.visits_of[place], m.born[place] = 0, m.visits
@@ -285,14 +285,15 @@ class SplittingLibrary:
         reach = sum(policy in pair for policy in m.home.values()) + self._n_tasks - len(m.home)
         if len(met) < min(FEW_TASKS, reach):
             return
-        on_trial = m.on_trial == (older, younger)
+        on_trial, is_over = m.on_trial == (older, younger), len(met) >= min(MANY_TASKS, reach)
         if min(ours, theirs) >= (CONFLICTS if reach >= FEW_TASKS else 1):
             if on_trial:
                 self._split(older, younger, ours, theirs)
-        elif not theirs and ours >= ALMOST_ALL * len(met) and self._has_met_on_all_tasks_of(older, met):
-            self._give_up(older, younger, "it is the better one nowhere")
+        elif not theirs and ours >= ALMOST_ALL * len(met):
+            if (on_trial and is_over) or self._has_met_on_all_tasks_of(older, met):
+                self._give_up(older, younger, "it is the better one nowhere")
         elif on_trial:
-            if not ours or younger not in m.home.values() or len(met) >= min(MANY_TASKS, reach):
+            if min(ours, theirs) == 0 or younger not in m.home.values() or is_over:
                 self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
         elif not ours and self._has_met_on_all_tasks_of(younger, met):
             self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
@@ -327,8 +328,12 @@ class SplittingLibrary:
         share_out(state, policy_parts(self.policies))
 
 
+def has_memory(policy: Any) -> bool:
+    """Whether it learns from experiences that it keeps."""
+    return hasattr(policy, "forget_experiences")
+
+
 def forget_experiences(policy: Any) -> None:
     """Empty the memory of a policy that has one."""
-    forget = getattr(policy, "forget_experiences", None)
-    if forget is not None:
-        forget()
+    if has_memory(policy):
+        policy.forget_experiences()
