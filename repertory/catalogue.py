@@ -58,7 +58,7 @@ from repertory.learners.protocol import MakeLearner
 from repertory.learners.prpo import PRPO
 from repertory.learners.q_table import QTable
 from repertory.learners.random import Random
-from repertory.learners.sb3_by_name import can_be_made_again, is_sb3, name_in_record, sb3_by_name
+from repertory.learners.sb3_by_name import OURS, can_be_made_again, is_sb3, name_in_record, sb3_by_name
 from repertory.number_ranges import parse_numbers
 from repertory.own_components import TOLD, own_component, own_domain, own_lengths, own_name
 from repertory.profiles import profile_of, with_profile
@@ -136,13 +136,17 @@ def find(kind: str, name: str) -> Any:
     return BUILT_IN[kind][name] if name in BUILT_IN[kind] else _imported(kind, name)
 
 
+def load_entry_point(point: importlib.metadata.EntryPoint) -> Any:
+    """What another package brings."""
+    try:
+        return point.load()
+    except Exception as error:  # whatever another package's import may raise
+        raise UsageError(f"{point.name} is brought by {point.value}, which cannot be imported: {error}") from error
+
+
 @cache
 def _imported(kind: str, name: str) -> Any:
-    point = _entry_points(kind)[name]
-    try:
-        entry = point.load()
-    except Exception as error:  # whatever another package's import may raise
-        raise UsageError(f"{name} is brought by {point.value}, which cannot be imported: {error}") from error
+    entry = load_entry_point(_entry_points(kind)[name])
     if kind == "domains" and not isinstance(entry, DomainEntry):
         # By the name it was asked for, so that a run of it finds it again.
         build = lambda rules: dataclasses.replace(entry(), name=name, settings={})  # noqa: E731
@@ -313,15 +317,11 @@ def not_built(part: str, recorded: Mapping[str, Any]) -> str:
     return f"the {part} '{name}' is not in the catalogue; {own}{nearest(str(name), names(f'{part}s'))}"
 
 
-GIVEN_BY_US = ("env", "seed", "tensorboard_log", "_init_setup_model")
-"""Arguments of Stable-Baselines3's algorithms that are not the user's to give."""
-
-
 def arguments(component: Any) -> dict[str, str]:
     """What can be set of a component that has no settings class, and the defaults as text."""
     source = getattr(component, "algorithm", None) or getattr(component, "arguments_of", component)
     parameters = inspect.signature(source).parameters.values()
-    own = [each for each in parameters if each.default is not each.empty and each.name not in GIVEN_BY_US]
+    own = [each for each in parameters if each.default is not each.empty and each.name not in OURS]
     return {each.name: str(each.default) for each in own}
 
 

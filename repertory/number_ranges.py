@@ -13,7 +13,8 @@ def parse_numbers(text: str, option: str, called: str) -> list[int]:
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         digits = (first, last) if dash else (first,)
-        if not all(number.isascii() and number.isdigit() and len(number) < 10 for number in digits):
+        is_number = all(number.isascii() and number.isdigit() and len(number) < 10 for number in digits)
+        if not is_number or int(last or first) < int(first):
             raise UsageError(f"{option} is '{text}'; valid: numbers and ranges such as 0-26 or 0,3,5-7")
         if int(last or first) - int(first) >= MOST:
             raise UsageError(f"{option} is '{text}'; valid: at most {MOST} {called}s")

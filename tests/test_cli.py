@@ -189,12 +189,35 @@ def test_a_damaged_run_file_is_named(content: str, tmp_path: Path) -> None:
         (["learners", "ppo"], "gae_lambda"),
         (["profiles"], "random_first_steps"),
         (["domains", "cartpole27"], "angle_limit"),
+        (["experiments"], "recommend"),
+        (["experiments", "recommend"], "frozen-lake-q-table"),
     ],
 )
 def test_list(arguments: list[str], expected: str) -> None:
     result = command("list", *arguments)
     assert result.returncode == 0
     assert expected in result.stdout
+
+
+UNUSED = {
+    "--scale has no effect with recommend; leave it out": ["reproduce", "recommend", "--scale", "0.1"],
+    "--steps has no effect with --results; leave it out": [
+        *["capacity", "recommend", "cartpole27", "--learner", "dqn", "--results", "results", "--steps", "1e6"]
+    ],
+    "profiles have nothing more to list, and 'text' is given": ["list", "profiles", "text"],
+    "unknown experiment 'recomend'; did you mean 'recommend'": ["reproduce", "recomend"],
+    "--budget is '90sec'; valid: a time such as 10min": [
+        *["capacity", "recommend", "cartpole27", "--learner", "dqn", "--budget", "90sec"]
+    ],
+}
+
+
+@pytest.mark.parametrize("message", UNUSED)
+def test_what_would_have_no_effect_is_refused(message: str, tmp_path: Path) -> None:
+    result = command(*UNUSED[message], cwd=tmp_path)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
+    assert message in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_list_of_something_else() -> None:

@@ -1,4 +1,4 @@
-"""What the pages of docs/ say is true: their code runs, prints what is shown, and their commands exist."""
+"""What README and the pages of docs/ say is true: their code runs, prints what is shown, and their commands exist."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 
+import repertory
+from repertory import catalogue
 from repertory.cli import app
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = sorted(path.name for path in DOCS.glob("*.md"))
+README = "../README.md"
+PAGES = [README, *sorted(path.name for path in DOCS.glob("*.md"))]
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NEEDED = re.compile(r"^% needs (\w+)\n+\Z", re.MULTILINE)
 NUMBER = re.compile(r"[-+]?\d[\d.,]*(e[-+]?\d+)?|\bNaN\b")
@@ -61,7 +64,7 @@ def test_the_code_of_a_page_runs_and_prints_what_is_shown(
     monkeypatch.chdir(tmp_path)
     # A real file, whose lines are those of the page: a run folder's fingerprint of own code reads it, and so do
     # tracebacks.
-    script = tmp_path / f"{page.removesuffix('.md')}_page.py"
+    script = tmp_path / f"{Path(page).stem}_page.py"
     lines = [""] * len((DOCS / page).read_text().splitlines())
     for block, _shown in code_blocks(page):
         code = block.text.splitlines()
@@ -84,10 +87,10 @@ def words(text: str) -> list[str]:
 
 def commands(page: str) -> Iterator[list[str]]:
     for block in blocks(page):
-        if block.language in ("", "sh"):
+        if block.language in ("", "sh", "bash"):
             for line in block.text.replace("\\\n", " ").splitlines():
                 if line.startswith("repertory "):
-                    yield shlex.split(line, comments=True)[1:]
+                    yield [part for part in shlex.split(line, comments=True)[1:] if part != "..."]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if list(commands(page))])
@@ -106,3 +109,18 @@ def test_the_pages_build_without_warnings(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(tmp_path / "trees")]
     built = subprocess.run([*build, str(DOCS), str(tmp_path / "html")], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
+
+
+def test_readme_and_its_page_name_everything_that_there_is() -> None:
+    pages = {"domains": "tasks.md", "learners": "learners.md", "selectors": "selectors.md", "agents": "agents.md"}
+    readme = (DOCS / README).read_text()
+    for kind, page in pages.items():
+        for name in catalogue.BUILT_IN[kind]:
+            if name != "library":  # what there is without asking
+                assert name in readme, name
+            assert name in (DOCS / page).read_text(), (name, page)
+
+
+def test_the_reference_has_every_public_name() -> None:
+    named = set(re.findall(r"\w+", (DOCS / "api.md").read_text()))
+    assert set(repertory.__all__) - {"__version__"} <= named

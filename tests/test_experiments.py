@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +12,7 @@ from repertory import catalogue
 from repertory.cli import reproduce
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment, experiment_names, experiments_named, read_experiment
-from repertory.sweeps.sweep import Sweep, parse_runs
+from repertory.sweeps.sweep import Sweep, claim, parse_runs, read_sweep
 
 CONDITIONS = {
     "cartpole27": 20,
@@ -118,7 +120,7 @@ def test_selection_of_conditions_and_runs() -> None:
     with pytest.raises(UsageError, match="did you mean 'AdaptiveDQN9P'"):
         data.select(["AdaptiveDQN9"])
     assert parse_runs("0-3,7") == [0, 1, 2, 3, 7]
-    for bad in ("", "a", "3-", "-3", "5-2"):
+    for bad in ("", "a", "3-", "-3", "5-2", "0,7-5"):
         with pytest.raises(UsageError, match="--runs"):
             parse_runs(bad)
 
@@ -131,3 +133,17 @@ def test_an_experiment_file_with_a_slip_is_refused() -> None:
     comparison = {"conditions": ["a", "b"], "score": "lifetime", "p": 0.5}
     with pytest.raises(UsageError, match="compares b"):
         read_experiment("x", content | {"conditions": {"a": condition}, "comparisons": [comparison]})
+
+
+def test_a_sequence_that_is_asked_for_wins_over_the_experiment_s(tmp_path: Path) -> None:
+    def sequence(sweep: Sweep) -> str:
+        (condition, *_) = sweep.data.conditions.values()
+        return str(sweep.job(tmp_path, condition, 0).spec["sequence"])
+
+    assert sequence(Sweep.of("office-rooms")) == "rounds"
+    assert sequence(Sweep.of("office-rooms", sequence="seed")) == "seed"
+    claim(tmp_path / "new", Sweep.of("office-rooms", sequence="seed"))
+    assert sequence(read_sweep(tmp_path / "new")) == "seed"
+    old = json.loads((tmp_path / "new" / "sweep.json").read_text()) | {"format": 2}  # wrote "seed" if nothing was asked
+    (tmp_path / "new" / "sweep.json").write_text(json.dumps(old))
+    assert sequence(read_sweep(tmp_path / "new")) == "rounds"

@@ -104,12 +104,20 @@ def test_clusters_are_counted_on_the_command_line(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), width=200)
     forecasts_in_console(console, ["cartpole27-dqn-text/clusters"], 0, tmp_path / "out")
     (file,) = (tmp_path / "out").glob("*.json")
-    found = Made.from_json(json.loads(file.read_text()))
+    found = Made.read(file)
     assert found.policies == 3  # the three lengths of the pole
     assert found.method == CLUSTERS
     assert "cartpole27-dqn-text/clusters: 3; in" in console.file.getvalue()  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match="unknown recommendation"):
         forecasts_in_console(console, ["cartpole28*"], 0, tmp_path / "out")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"name": "cartpole27-dqn-sound"}'])
+def test_a_damaged_recommendation_is_named(content: str, tmp_path: Path) -> None:
+    (tmp_path / "recommend").mkdir()
+    (tmp_path / "recommend" / "cut.json").write_text(content)
+    with pytest.raises(UsageError, match=r"cut\.json cannot be read"):
+        forecast_section(tmp_path, [])
 
 
 def test_without_recommendations_nothing_is_said(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from repertory.runs.checkpoint import read_checkpoint
 from repertory.runs.folder import RunFolder
 from repertory.runs.live import live_spec
 from repertory.runs.opened import open_run
-from repertory.runs.provenance import MadeBy, this_code
+from repertory.runs.provenance import PRESENTATION, MadeBy, this_code
 from repertory.runs.reading import OtherFormat
 from repertory.runs.spec import RunSpec
 from repertory.settings import Settings, setting
@@ -152,13 +152,13 @@ def test_what_only_a_newer_version_can_use_is_refused_by_name(make_newer, messag
 
 def test_a_newer_library_and_sweep_are_refused_by_name(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "FORMAT", 3)
-    monkeypatch.setattr(sweep, "FORMAT", 3)
+    monkeypatch.setattr(sweep, "FORMAT", 4)
     repertory.load(old / "library-ppo.npz").save(old / "newer.npz")
     claim(old / "newer", read_sweep(old / "sweep"))
     monkeypatch.undo()
     with pytest.raises(OtherFormat, match=r"newer.npz.*format 3.*formats up to 2.*use a newer version"):
         repertory.load(old / "newer.npz")
-    with pytest.raises(OtherFormat, match=r"sweep.json.*format 3"):
+    with pytest.raises(OtherFormat, match=r"sweep.json.*format 4"):
         read_results(old / "newer")
 
 
@@ -297,6 +297,11 @@ def test_the_same_code_is_known_by_its_source() -> None:
     assert not mine.is_same_code(dataclasses.replace(mine, source="t"))
     assert not mine.is_same_code(dataclasses.replace(mine, packages={"numpy": "3"}))
     assert not MadeBy("0.1.0", "abc").is_same_code(MadeBy("0.1.0", "def"))
+
+
+def test_what_does_not_affect_results_are_parts_of_the_package() -> None:
+    package = Path(repertory.__file__).parent
+    assert all((package / part).is_dir() for part in PRESENTATION)
 
 
 def test_migrated_records_are_the_same_but_for_their_format(old: Path) -> None:

@@ -265,6 +265,12 @@ def test_bad_settings_and_pairs_are_refused() -> None:
         agent_of(gymnasium.spaces.Dict({"a": BOX}))
 
 
+@pytest.mark.parametrize("setting", [{"hazard": 0.5}, {"returns": True}])
+def test_what_mbcd_s_rule_does_not_have_is_refused(setting: dict[str, Any]) -> None:
+    with pytest.raises(repertory.UsageError, match=f"MBCD.{next(iter(setting))} is .*; valid: "):
+        repertory.MBCD(**setting)
+
+
 def test_the_agent_inside_is_written_down_with_its_settings() -> None:
     settings = InferTasks(repertory.EMClustering(every=2, evaluation_episodes=1), max_contexts=3)
     assert settings.inside == "em(evaluation_episodes=1, every=2)"

@@ -113,6 +113,14 @@ def test_runs_that_do_not_finish_are_told(mine: Path, tmp_path: Path) -> None:
         ('domain = "cartpole27"\n[conditions]\nA = {learner="dqn", policies=0}', "policies is 0"),
         ('domain = "cartpole27"\nnope = 1', "unknown key in mine 'nope'"),
         ('domain = "cartpole27"\ncomparisons = 3\n[conditions]\nA = {learner="dqn", policies=1}', "published values"),
+        (
+            'domain = "cartpole27"\n[conditions]\nA = {learner="dqn", policies=1, lifetime=5}',
+            "'lifetime' of condition 'A'",
+        ),
+        (
+            'domain = "cartpole27"\nfinal = "end"\n[conditions]\nA = {learner="dqn", policies=1}',
+            "unknown final score in",
+        ),
         ("domain = ", "mine.toml is not valid TOML"),
     ],
 )

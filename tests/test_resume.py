@@ -268,6 +268,15 @@ def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(
     assert_same_run(tmp_path / "whole", tmp_path / "full")
 
 
+def test_a_pause_that_was_set_holds_within_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine may vanish before the first block of a slow environment is over."""
+    for seconds, is_saved in (("1e-9", True), ("300", False), ("0", False)):
+        monkeypatch.setenv(saver.PAUSE_VARIABLE, seconds)
+        with pytest.raises(Crash):
+            live(tmp_path / seconds, monitors=[CrashAfter(3)], block_steps=10_000)
+        assert (tmp_path / seconds / "checkpoint.npz").exists() == is_saved
+
+
 def test_a_second_process_on_the_folder_is_refused(tmp_path: Path) -> None:
     from repertory.runs.folder import RunFolder
 

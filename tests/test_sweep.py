@@ -90,7 +90,7 @@ def test_a_killed_worker_is_started_again(tmp_path: Path) -> None:
     killed = 0
     for outcome in engine.outcomes([long]):
         status = read_status(Path(long.folder))
-        if outcome is None and status is not None and status.state == "living" and not killed:
+        if outcome is None and status is not None and status.state == "running" and not killed:
             os.kill(status.process, signal.SIGKILL)
             killed += 1
         elif outcome is not None:
@@ -177,7 +177,7 @@ def test_a_finished_run_counts_whatever_it_said_last(tmp_path: Path) -> None:
     done = job(tmp_path, "tame")
     assert run_job(done).state == FINISHED
     status = json.loads((Path(done.folder) / "status.json").read_text())
-    (Path(done.folder) / "status.json").write_text(json.dumps(status | {"state": "living"}))
+    (Path(done.folder) / "status.json").write_text(json.dumps(status | {"state": "running"}))
     assert live_sweep([done], LocalEngine(1), silent())[done.folder].state == FINISHED
     assert run_job(done).state == FINISHED
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from repertory.agents.inference import InferringAgent, InferTasks
 from repertory.agents.protocol import AgentSetup, Episode, Opening
+from repertory.errors import UsageError
 from repertory.settings import other_default
 
 
@@ -23,6 +24,13 @@ class MBCD(InferTasks):
     """Task inference by MBCD's CUSUM; the threshold is the authors'. There is no prior that contexts last."""
 
     threshold: float = other_default(InferTasks, "threshold", 300.0)
+
+    def validate(self) -> None:
+        super().validate()
+        for name in ("hazard", "returns"):
+            given, usual = getattr(self, name), getattr(InferTasks, name)
+            if given != usual:
+                raise UsageError(f"MBCD.{name} is {given}, and its rule knows nothing of it; valid: {usual}")
 
     def __call__(self, setup: AgentSetup) -> MBCDAgent:
         return MBCDAgent(self, self.agent_inside, setup)

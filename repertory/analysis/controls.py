@@ -127,9 +127,7 @@ def _conditions_of(results: Results, learner: str) -> list[Condition]:
 def _missing_twin(results: Results, run: Run) -> UsageError:
     learner = str(run.settings["learner"]["name"])
     names = [c.name for c in _conditions_of(results, learner) if c.policies == len(run.settings["task_names"])]
-    next_step = (
-        command(results, names[0], str(run.number)) if names else f"live {run.condition} with one-to-one selection"
-    )
+    next_step = command(results, names[0], str(run.number)) if names else "make it with --selector one-to-one"
     return UsageError(
         f"forgetting and transfer of {run.condition} need run {run.number} of {learner} with a policy for each task; "
         f"next: {next_step}"
@@ -172,7 +170,7 @@ def capacity_of(results: Results, learner: str) -> CapacityEstimate:
     largest = max((c.policies for c in known), default=n_tasks)
     if max(scores) < largest:
         names = [c.name for c in known if c.policies == largest]
-        next_step = command(results, names[0]) if names else "live a run with --selector one-to-one"
+        next_step = command(results, names[0]) if names else "make a run with --selector one-to-one"
         raise UsageError(
             f"{results.path} has no finished run of {learner} with {largest} policies, which the others are measured "
             f"against; next: {next_step}"

@@ -171,7 +171,7 @@ def _scores_at_hand(results: Results, first: RunSpec) -> dict[int, Any]:
     learner, n_tasks = catalogue.name_of(first.learner), first.domain.n_tasks
     scores = scores_by_policies(results, learner)
     if not scores:
-        raise UsageError(f"{results.path} has no finished unadaptive runs of {learner}; next: give a pilot instead")
+        raise UsageError(f"{results.path} has no finished unadaptive runs of {learner}; next: leave out --results")
     asked = plain(first.to_json())["domain"]
     others = [run for run in results.runs if run.settings["learner"]["name"] == learner]
     for difference in itertools.islice(differences(others[0].settings["domain"], asked, "domain"), 1):
@@ -179,7 +179,7 @@ def _scores_at_hand(results: Results, first: RunSpec) -> dict[int, Any]:
     if n_tasks not in scores:
         raise UsageError(
             f"{results.path} has no run of {learner} with a policy for each of the {n_tasks} tasks, which the others "
-            "are measured against; next: live one with --selector one-to-one"
+            "are measured against; next: make one with --selector one-to-one"
         )
     return scores
 

@@ -30,6 +30,7 @@ from repertory.learners.protocol import can_rest
 from repertory.runs.folder import PART, RunFolder
 from repertory.runs.live import live_spec
 from repertory.runs.opened import open_record
+from repertory.runs.reading import build, read_json
 from repertory.runs.saver import Diverged
 from repertory.runs.spec import RunSpec
 
@@ -90,6 +91,15 @@ class Look:
     """On each task that is looked at."""
     played: int
     """Steps that it took to see."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Of a probe so far, as it is saved."""
+
+    looks: list[dict[str, Any]]
+    diverged: bool
+    spent: dict[str, Any]
 
 
 class Probe(Monitor):
@@ -253,7 +263,7 @@ class Probe(Monitor):
             part = path.with_name(path.name + PART)
             shutil.rmtree(part, ignore_errors=True)
             shutil.copytree(self.path, part)
-            kept = json.loads((part / LOOKS_FILE).read_text()) | {"spent": asdict(Spent())}
+            kept = read_json(part / LOOKS_FILE) | {"spent": asdict(Spent())}
             (part / LOOKS_FILE).write_text(json.dumps(kept))
             part.rename(path)
         return Probe(self.spec, path, self._tasks, self.every, self._budget, self._heard)
@@ -261,19 +271,15 @@ class Probe(Monitor):
     def _read(self) -> None:
         """What an earlier process has done."""
         try:
-            kept = json.loads((self.path / LOOKS_FILE).read_text())
+            kept = build(Seen, read_json(self.path / LOOKS_FILE), self.path / LOOKS_FILE)
             self.blocks = RunFolder(self.path).read_blocks()
         except FileNotFoundError:  # it died before it had saved anything
             return
-        self.looks = [Look(**look) for look in kept["looks"]]
-        self.diverged = kept["diverged"]
-        self._spent = Spent(**kept["spent"])
+        self.looks = [build(Look, look, self.path / LOOKS_FILE) for look in kept.looks]
+        self.diverged = kept.diverged
+        self._spent = build(Spent, kept.spent, self.path / LOOKS_FILE)
         self._budget.spent.add(self._spent)
 
     def _save(self) -> None:
-        kept = {
-            "looks": [asdict(look) for look in self.looks],
-            "diverged": self.diverged,
-            "spent": asdict(self._spent),
-        }
-        RunFolder(self.path).write(self.path / LOOKS_FILE, lambda file: file.write_text(json.dumps(kept)))
+        kept = Seen([asdict(look) for look in self.looks], self.diverged, asdict(self._spent))
+        RunFolder(self.path).write(self.path / LOOKS_FILE, lambda file: file.write_text(json.dumps(asdict(kept))))

@@ -43,9 +43,6 @@ from repertory.errors import UsageError
 from repertory.learners.protocol import MakeLearner
 from repertory.runs.spec import run_spec
 
-BUDGET = 1.0
-"""Steps that may be used, as a share of one planned life."""
-
 
 def recommend_policies(
     domain: Domain | str,
@@ -82,7 +79,7 @@ def recommend_policies(
         raise UsageError("this learner has no state_dict, so its training cannot be interrupted and looked at")
     check_memory(memory, policy_bytes, 1)
     life = planned.blocks * planned.block_steps
-    budget = Budget(max(1, round(BUDGET * life)) if steps is None else steps, seconds)
+    budget = Budget(life if steps is None else steps, seconds)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out)
         search = Search(planned, tolerance, budget, folder, progress or (lambda doing, used: None))

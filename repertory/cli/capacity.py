@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,7 @@ def recommend_in_console(
     console: Console, domain: str, learner: str, steps: str | None, budget: str | None, out: Path, **options: Any
 ) -> None:
     """The options are those of `recommend_policies`; what it trains is saved, and the same command goes on with it."""
-    name = f"recommend-{safe(domain)}-{safe(learner)}-{options['profile']}"  # paths of own code have slashes
+    name = _recommendation_name(domain, learner, options["profile"])
     options |= {"steps": parse_steps(steps), "seconds": parse_seconds(budget)}
     check_new_folder(out)
     with AdviceProgress(console) as progress:
@@ -131,7 +132,12 @@ def recommend_from_runs_in_console(
     found = pilot_policies(domain, learner, results=results, profile=profile, **options)
     view.print_frame(console, view.pilot_table(found))
     console.print(str(found), soft_wrap=True)
-    view.save(console, out, f"recommend-{domain}-{learner}-{profile}", found.table, view.pilot_figure(found))
+    view.save(console, out, _recommendation_name(domain, learner, profile), found.table, view.pilot_figure(found))
+
+
+def _recommendation_name(domain: str, learner: str, profile: str) -> str:
+    """Of its files; paths of own code have slashes."""
+    return f"recommend-{safe(domain)}-{safe(learner)}-{profile}"
 
 
 def parse_steps(text: str | None) -> int | None:
@@ -151,11 +157,9 @@ def parse_seconds(text: str | None) -> float | None:
     """`10min`, `2h` or `90s` to seconds."""
     if text is None:
         return None
-    compact = text.replace(" ", "").lower()
-    number = compact.rstrip("hoursmint")
-    unit = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600}.get(compact[len(number) :])
+    found = re.fullmatch(r"([\d.]+)(s|min|h)", text.replace(" ", "").lower())
     try:
-        seconds = float(number) * (unit or 0)
+        seconds = float(found[1]) * {"s": 1, "min": 60, "h": 3600}[found[2]] if found else 0.0
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):

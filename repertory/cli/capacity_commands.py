@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from repertory.cli.screen import PROFILE_HELP, console
+from repertory.cli.screen import PROFILE_HELP, console, refuse_unused
 
 app = typer.Typer(name="capacity", help="How many policies do I need?", no_args_is_help=True)
 
@@ -67,13 +67,16 @@ def clusters(
 
 @app.command()
 def recommend(
+    context: typer.Context,
     domain: Annotated[str, typer.Argument(help="Which tasks; see 'repertory list domains'.")],
     learner: Annotated[str, typer.Option(help="What each policy is; see 'repertory list learners'.")],
     tolerance: Annotated[float, typer.Option(help="Share of what learning gains that may be given up.")] = 0.05,
     memory: Annotated[str | None, typer.Option(help="The most that the library may take, such as 200MB.")] = None,
     blocks: Annotated[int | None, typer.Option(help="Blocks of the life that you plan; it is not run.")] = None,
     block_steps: Annotated[int | None, typer.Option(help="Steps in a block of it.")] = None,
-    steps: Annotated[str | None, typer.Option(help="Steps to use at most, such as 2e6; half the planned life.")] = None,
+    steps: Annotated[
+        str | None, typer.Option(help="Steps to use at most, such as 2e6; as many as the planned life has.")
+    ] = None,
     budget: Annotated[str | None, typer.Option(help="Time to use at most, such as 10min.")] = None,
     seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
     results: Annotated[Path | None, typer.Option(help="Run nothing: decide from these finished runs.")] = None,
@@ -84,11 +87,13 @@ def recommend(
     options = dict(locals())
     from repertory.cli.capacity import recommend_from_runs_in_console, recommend_in_console
 
+    del options["context"]
     folder = options.pop("results")
     if folder is None:
         recommend_in_console(console(), **options)
     else:
         asked = {"tolerance": tolerance, "memory": memory}
+        refuse_unused(context, ("domain", "learner", "results", "profile", "out", *asked), "--results")
         recommend_from_runs_in_console(console(), domain, learner, folder, profile, out, **asked)
 
 

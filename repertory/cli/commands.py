@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from repertory.cli.capacity_commands import app as capacity_app
-from repertory.cli.screen import PROFILE_HELP, STOPPED_STATUS, console
-from repertory.errors import unknown
+from repertory.cli.screen import PROFILE_HELP, STOPPED_STATUS, console, refuse_unused
+from repertory.errors import UsageError, unknown
 
 app = typer.Typer(
     name="repertory",
@@ -100,6 +100,7 @@ def run(
 
 @app.command()
 def reproduce(
+    context: typer.Context,
     name: Annotated[
         str, typer.Argument(help="A table or figure (see 'repertory list experiments'), or a .toml of yours.")
     ],
@@ -115,8 +116,9 @@ def reproduce(
     out: Annotated[Path | None, typer.Option(help="Folder of the sweep; results/NAME-PROFILE if not given.")] = None,
     seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
     sequence: Annotated[
-        str, typer.Option(help="Tasks drawn by the 'seed', in 'rounds' of all, or the 'authors' own.")
-    ] = "seed",
+        str | None,
+        typer.Option(help="Tasks drawn by the 'seed', in 'rounds' of all, or the 'authors' own."),
+    ] = None,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write event files into the runs' folders.")
     ] = False,
@@ -126,9 +128,11 @@ def reproduce(
 ) -> None:
     """Run the experiments of a table or figure of the paper, or of your own file; resume what was stopped."""
     options = dict(locals())
+    del options["context"]
     if name == "recommend":
         from repertory.cli.forecasts import forecasts_in_console
 
+        refuse_unused(context, ("name", "conditions", "seed", "out"), "recommend")
         forecasts_in_console(console(), [part for part in (conditions or "").split(",") if part], seed, out)
         return
     from repertory.cli.reproduce import reproduce_all_in_console
@@ -305,6 +309,10 @@ def list_(
         raise unknown("list", what, LISTS)
     screen = console()
     if what == "profiles":
+        if name is not None:
+            raise UsageError(
+                f"profiles have nothing more to list, and '{name}' is given; valid: repertory list profiles"
+            )
         screen.print(profile_table())
         return
     if what == "figures":

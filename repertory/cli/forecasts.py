@@ -47,7 +47,7 @@ def forecasts_in_console(console: Console, patterns: Sequence[str], seed: int, o
             make = {PILOT: _by_pilot, CLUSTERS: _by_clusters}.get(method, _by_probes)
             made = make(console, row, seed, folder / PROBES / f"{name}-{seed}")
             write_whole(file, (json.dumps(made.to_json(), indent=1) + "\n").encode())
-        console.print(f"{row.name}{method}: {Made.from_json(json.loads(file.read_text()))}; in {file}", soft_wrap=True)
+        console.print(f"{row.name}{method}: {Made.read(file)}; in {file}", soft_wrap=True)
 
 
 def _selected(patterns: Sequence[str]) -> list[tuple[Forecast, str]]:

@@ -11,6 +11,7 @@ from repertory.catalogue import BUILT_IN, DomainEntry, all_settings, find, names
 from repertory.errors import UsageError
 from repertory.learners.single.settings import SinglePolicy
 from repertory.paper.experiments import Published, experiment, experiment_names
+from repertory.paper.forecasts import RECOMMEND, forecasts
 from repertory.profiles import PROFILES, differences_on_domains, with_profile
 from repertory.settings import Settings, valid_text
 
@@ -85,17 +86,28 @@ def experiments_table() -> Table:
         data = experiment(name)
         counts = (len(data.conditions), data.runs, data.blocks, f"{data.blocks * data.block_steps / 1e6:g} million")
         table.add_row(name, *(str(count) for count in counts), data.title)
+    table.add_row(RECOMMEND, str(len(forecasts())), *[""] * 3, "Recommendations beside the answers of full-length runs")
     return table
 
 
 def experiment_table(name: str) -> Table:
     """The conditions of one, with the published scores."""
+    if name == RECOMMEND:
+        return _forecasts_table()
     table = slim_table("condition", "learner", "policies", "selector")
     for title in ("lifetime", "final"):
         table.add_column(f"published {title}", justify="right")
     for condition in experiment(name).conditions.values():
         scores = (published_text(condition.lifetime), published_text(condition.final))
         table.add_row(condition.name, condition.learner, str(condition.policies), condition.selector, *scores)
+    return table
+
+
+def _forecasts_table() -> Table:
+    table = slim_table("condition", "domain", "learner", "profile", "answer")
+    for row in forecasts():
+        answer = f"runs of {row.answer}" if row.known is None else f"{row.known}: the tasks were made so"
+        table.add_row(row.name, row.domain, row.learner, row.profile, answer)
     return table
 
 

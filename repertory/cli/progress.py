@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from repertory.core.metrics import LAST_BLOCKS
 from repertory.runs.progress import progress_bar
 from repertory.runs.record import Record
 from repertory.runs.shares import policy_shares
@@ -17,7 +18,7 @@ def print_summary(console: Console, record: Record) -> None:
     """Scores, and what share of the episodes each policy played."""
     blocks, settings = record.blocks, record.settings
     console.print(
-        f"lifetime score {record.lifetime_score:.4g}, final score {record.final_score:.4g} (last 10 blocks); "
+        f"lifetime score {record.lifetime_score:.4g}, final score {record.final_score:.4g} ({LAST_BLOCKS}); "
         f"{counted(len(blocks), 'block')}, {counted(int(blocks['steps'].sum()), 'step')}, "
         f"{counted(int(blocks['episodes'].sum()), 'episode')}",
         soft_wrap=True,

@@ -24,6 +24,8 @@ def save_in_console(
         limits = "" if can_train else "; replay memories and optimisers were not saved (--for-training saves them)"
         console.print(f"{file}: {library!r}, {_size(file)}{limits}", soft_wrap=True)
         return
+    if for_training:
+        raise UsageError("--for-training is of whole libraries, and one policy is asked for; leave one of both out")
     chosen = _chosen(library, task, policy)
     chosen.export(file)
     console.print(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
 from rich.console import Console
+
+from repertory.errors import UsageError
 
 if TYPE_CHECKING:
     from repertory.sweeps.results import Results
@@ -19,6 +23,14 @@ INTERRUPTED_STATUS = 130
 def console() -> Console:
     """Where output goes. Text from the user is shown as it is: markup in it has no effect."""
     return Console(markup=False, highlight=False)
+
+
+def refuse_unused(context: typer.Context, used: Collection[str], beside: str) -> None:
+    """Options that were given and have no effect beside another one are a misunderstanding."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in used and source is not None and source.name == "COMMANDLINE":
+            raise UsageError(f"--{name.replace('_', '-')} has no effect with {beside}; leave it out")
 
 
 def print_problems(console: Console, results: Results) -> None:

@@ -14,6 +14,9 @@ from repertory.errors import UsageError
 from repertory.learners.health import has_diverged
 
 FINAL_BLOCKS = 10
+LAST_BLOCKS, LAST_EPISODES = f"last {FINAL_BLOCKS} blocks", "last 10 episodes"
+FINAL_SCORES = (LAST_BLOCKS, LAST_EPISODES)
+"""What a final score may be of."""
 """The paper's "final" score is the mean over this many last blocks: 600,000 steps of Cartpole, 2 million of POcman."""
 STRETCH = 25
 """The paper's development curves are means over so many blocks."""

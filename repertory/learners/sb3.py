@@ -27,6 +27,7 @@ import numpy as np
 
 from repertory.errors import UsageError, unknown
 from repertory.learners.replay_room import check_room, element_bytes
+from repertory.learners.sb3_by_name import OURS
 from repertory.machine import let_torch_run_on_one_thread
 
 try:
@@ -39,13 +40,6 @@ except ImportError as error:
     raise UsageError(f"Stable-Baselines3 cannot be used ({error}); next: pip install 'repertory[sb3]'") from None
 
 let_torch_run_on_one_thread()
-OURS = {
-    "env": "the library's tasks are its environments",
-    "seed": "the library gives each policy its own",
-    "tensorboard_log": "the run's own event files have the losses",
-    "_init_setup_model": "a policy is always set up",
-}
-"""Arguments of the algorithms that are not the user's to give, and why."""
 
 
 class SB3:

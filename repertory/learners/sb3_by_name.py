@@ -12,6 +12,13 @@ from repertory.text_values import value_of
 
 PREFIX = "sb3:"
 PACKAGES = ("stable_baselines3", "sb3_contrib")
+OURS = {
+    "env": "the library's tasks are its environments",
+    "seed": "the library gives each policy its own",
+    "tensorboard_log": "the run's own event files have the losses",
+    "_init_setup_model": "a policy is always set up",
+}
+"""Arguments of the algorithms that are not the user's to give, and why."""
 CODE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 """How the record writes a class or a function: torch.nn.modules.activation.ReLU."""
 

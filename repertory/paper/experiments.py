@@ -26,8 +26,10 @@ from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
 from repertory import catalogue
+from repertory.core.metrics import FINAL_SCORES, LAST_BLOCKS
 from repertory.core.sequence import SEQUENCES
 from repertory.errors import UsageError, unknown
+from repertory.paper.forecasts import RECOMMEND
 from repertory.runs.spec import COMPONENTS, DEFAULTS
 
 TASK_OF_THE_RUN = "of the run"
@@ -93,7 +95,8 @@ class Experiment:
     block_steps: int
     """Of a lifetime; the domain's usual length if a file does not say."""
     conditions: Mapping[str, Condition]
-    final: str = "last 10 blocks"
+    final: str = LAST_BLOCKS
+    """One of `FINAL_SCORES`."""
     sequence: str = "seed"
     """Where task sequences come from, unless a sweep says otherwise: see `repertory.core.sequence`."""
     comparisons: tuple[Comparison, ...] = ()
@@ -137,11 +140,13 @@ def experiments_named(name: str) -> tuple[str, ...]:
 def experiment(name: str) -> Experiment:
     """An experiment by name."""
     if name not in experiment_names():
-        raise unknown("experiment", name, experiment_names())
+        raise unknown("experiment", name, (*experiment_names(), RECOMMEND))
     file = next(files[name] for files in map(_files, FOLDERS) if name in files)
     return read_experiment(name, tomllib.loads(file.read_text()))
 
 
+SCORES = {"lifetime", "final"}
+"""Keys of a condition with what the paper prints."""
 CONDITION_KEYS = tuple(each.name for each in fields(Condition) if each.name != "name")
 KEYS = ("defaults", "task", "settings", *(each.name for each in fields(Experiment) if each.name != "name"))
 
@@ -163,6 +168,8 @@ def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:
     rest = {"blocks": usual[0], "block_steps": usual[1], **rest}
     if rest.get("sequence", "seed") not in SEQUENCES:
         raise unknown(f"sequence in {name}", rest["sequence"], SEQUENCES)
+    if rest.get("final", LAST_BLOCKS) not in FINAL_SCORES:
+        raise unknown(f"final score in {name}", rest["final"], FINAL_SCORES)
     for key in ("runs", "blocks", "block_steps"):
         _check_count(name, key, rest[key])
     defaults = {"runs": rest["runs"], "task": rest.pop("task", None), **defaults}
@@ -206,6 +213,13 @@ def _read_published(rest: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _read_score(what: str, given: Any) -> Published:
+    numbers = given if isinstance(given, list) else []
+    if not 1 <= len(numbers) <= 2 or not all(type(number) in (int, float) for number in numbers):
+        raise UsageError(f"{what} is {given!r}; valid: [mean] or [mean, standard deviation]")
+    return Published(*numbers)
+
+
 def _checked_settings(settings: Any, where: str) -> dict[str, dict[str, Any]]:
     if not isinstance(settings, dict) or not all(isinstance(part, dict) for part in settings.values()):
         raise UsageError(f"'settings' of {where} is not a table of tables (learner.gamma = 0.9)")
@@ -240,5 +254,6 @@ def _read_condition(
         entry["settings"] = {part: {**shared.get(part, {}), **settings.get(part, {})} for part in parts}
     _check_count(f"condition '{name}' of {source}", "runs", entry["runs"])
     entry["task"] = _read_task(f"condition '{name}' of {source}", entry["task"])
-    scores = {key: Published(*entry[key]) for key in ("lifetime", "final") if key in entry}
+    where = f"condition '{name}' in {source}"
+    scores = {key: _read_score(f"'{key}' of {where}", entry[key]) for key in SCORES & entry.keys()}
     return Condition(**{**entry, "name": name, **scores})

@@ -13,6 +13,9 @@ from repertory import catalogue
 from repertory.domains.domain import Domain
 from repertory.domains.vary import vary
 
+RECOMMEND = "recommend"
+"""What all of them together are called among experiments."""
+
 
 @dataclass(frozen=True)
 class Forecast:

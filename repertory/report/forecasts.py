@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from repertory.errors import UsageError
 from repertory.paper.forecasts import Forecast, forecasts
 from repertory.report.section import Section
 from repertory.report.table import Column, Table, column, name_column
+from repertory.runs.reading import build, read_json
 from repertory.sweeps.results import Results
 
 FOLDER = "recommend"
@@ -50,8 +50,8 @@ class Made:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> Made:
-        return cls(**saved)
+    def read(cls, file: Path) -> Made:
+        return build(cls, read_json(file), file)
 
     def __str__(self) -> str:
         """The number and its interval, or what is said instead."""
@@ -64,7 +64,7 @@ class Made:
 
 def forecast_section(root: Path, sweeps: Sequence[Results]) -> Section | None:
     """Of the recommendations in a folder of sweeps; None if there are none."""
-    made = [Made.from_json(json.loads(file.read_text())) for file in sorted((root / FOLDER).glob("*.json"))]
+    made = [Made.read(file) for file in sorted((root / FOLDER).glob("*.json"))]
     rows = [
         _row(row, found, others, sweeps)
         for row in forecasts()

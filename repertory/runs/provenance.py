@@ -22,7 +22,7 @@ PACKAGES = ("numpy", "numba", "llvmlite", "gymnasium", "pandas", "pyarrow")
 PACKAGES_IF_THERE = ("torch", "stable-baselines3", "sb3-contrib")
 SHORT = 7
 """Digits of a commit or a source fingerprint that are shown."""
-PRESENTATION = ("report", "cli", "benchmarks", "testing", "experiments", "capacity", "baselines")
+PRESENTATION = ("analysis", "benchmarks", "cli", "paper", "report", "sweeps", "testing")
 """Parts of the package that do not affect the results of a run."""
 
 
@@ -114,7 +114,7 @@ def source_fingerprint() -> str:
     digest = hashlib.sha256()
     for file in sorted(package.rglob("*.py")):
         name = file.relative_to(package)
-        if name.parts[0] not in PRESENTATION and not name.name.startswith("cli"):
+        if name.parts[0] not in PRESENTATION:
             digest.update(f"{name.as_posix()}\0".encode() + file.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 

@@ -27,7 +27,8 @@ SHORTEST_PAUSE = 20.0
 COST = 0.01
 """The share of a run's time that checkpoints may take, as far as `LONGEST_PAUSE` allows."""
 PAUSE_VARIABLE = "REPERTORY_CHECKPOINT_SECONDS"
-"""The environment variable that sets the pause instead, for machines that may vanish at any moment."""
+"""The environment variable that sets the pause instead, for machines that may vanish at any moment; 0 is after every
+block."""
 
 
 class Diverged(RunStopped):
@@ -51,7 +52,7 @@ class Saver(Monitor):
         if self.stop_requested:
             self.save()
             raise KeyboardInterrupt
-        if time.monotonic() - self._saved >= LONGEST_PAUSE:
+        if time.monotonic() - self._saved >= (self._fixed_pause or LONGEST_PAUSE):
             self.save()
 
     def block_ended(self, tally: BlockTally) -> None:

@@ -30,13 +30,13 @@ from repertory.errors import UsageError, shown, unknown
 from repertory.learners.protocol import Learner, MakeLearner, new_learner
 from repertory.learners.replay_room import check_room
 from repertory.machine import let_torch_run_on_one_thread
-from repertory.profiles import check_profile
+from repertory.profiles import PARTS, check_profile
 from repertory.runs.component_record import described, is_described
 from repertory.runs.start import Start
 from repertory.selectors.protocol import MakeSelector
 from repertory.settings import LARGEST_INTEGER, Settings
 
-COMPONENTS = ("domain", "learner", "selector", "agent")
+COMPONENTS = PARTS
 NUMBERS = ("policies", "blocks", "block_steps", "seed", "run")
 RUN_KEYS = (*COMPONENTS, *NUMBERS, "profile", "task", "hidden_tasks", "sequence", "start_from")
 """The fields of a spec that a user sets."""

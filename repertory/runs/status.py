@@ -18,7 +18,7 @@ from repertory.core.tally import BlockTally
 from repertory.runs.folder import RunFolder
 from repertory.runs.reading import read_if_any
 
-RUNNING, FINISHED, INTERRUPTED, DIVERGED, STOPPED = "living", "finished", "interrupted", "diverged", "stopped"
+RUNNING, FINISHED, INTERRUPTED, DIVERGED, STOPPED = "running", "finished", "interrupted", "diverged", "stopped"
 """What status.json says. A run that diverged would diverge again; one that was stopped (by a full disk, an error) may
 succeed next time."""
 PAUSE = 2.0

@@ -50,11 +50,11 @@ class Run:
         """When the values of a policy passed what any return can be."""
         return metrics.divergence(self.blocks)
 
-    def score(self, which: str, final: str = "last 10 blocks") -> float:
-        """`lifetime` or `final`; the latter of the last 10 blocks, or the last 10 episodes."""
+    def score(self, which: str, final: str = metrics.LAST_BLOCKS) -> float:
+        """`lifetime` or `final`; of what the latter is, see `metrics.FINAL_SCORES`."""
         if which == "lifetime":
             return metrics.lifetime_score(self.blocks, self.score_kind)
-        if final == "last 10 episodes":
+        if final == metrics.LAST_EPISODES:
             return float(self.blocks["last_return"].iloc[-1])
         return metrics.final_score(self.blocks, self.score_kind)
 
@@ -73,6 +73,11 @@ class Results:
     def experiment(self) -> Experiment | None:
         return None if self.sweep is None else self.sweep.data
 
+    @property
+    def final(self) -> str:
+        """Of what final scores are."""
+        return metrics.LAST_BLOCKS if self.experiment is None else self.experiment.final
+
     def published(self, condition: str) -> Condition | None:
         """The condition as the paper has it."""
         return None if self.experiment is None else self.experiment.conditions.get(condition)
@@ -90,8 +95,7 @@ class Results:
 
     def scores(self, condition: str, which: str = "lifetime") -> np.ndarray[Any, np.dtype[np.float64]]:
         """Of each finished run of a condition."""
-        final = "last 10 blocks" if self.experiment is None else self.experiment.final
-        return np.array([run.score(which, final) for run in self.by_condition.get(condition, [])])
+        return np.array([run.score(which, self.final) for run in self.by_condition.get(condition, [])])
 
     def learners(self) -> list[str]:
         return list(dict.fromkeys(str(run.settings["learner"]["name"]) for run in self.runs))

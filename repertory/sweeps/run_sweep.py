@@ -24,7 +24,7 @@ def sweep(
     blocks: int | None = None,
     profile: str = "text",
     seed: int = 0,
-    sequence: str = "seed",
+    sequence: str | None = None,
     out: str | Path | None = None,
     engine: str | Engine = "local",
     workers: int | None = None,

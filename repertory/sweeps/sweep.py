@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol
 
-from repertory import own_code
+from repertory import catalogue, own_code
 from repertory.core.sequence import SEQUENCES
 from repertory.errors import UsageError, shown, unknown
 from repertory.learners.sb3_by_name import is_sb3
@@ -36,7 +36,7 @@ from repertory.sweeps.job import Job
 from repertory.sweeps.local_engine import LocalEngine
 
 FILE_NAME = "sweep.json"
-FORMAT = 2
+FORMAT = 3
 """Of that file; see `formats`."""
 LARGEST_SCALE, LARGEST_BLOCKS = 1e6, 10**7
 
@@ -54,13 +54,13 @@ class Sweep:
     seed: int = 0
     definition: dict[str, Any] | None = None
     """What the experiment is, if it is not the paper's: the content of its file."""
-    sequence: str = "seed"
-    """Where task sequences come from, if not from where the experiment says: see `repertory.core.sequence`."""
+    sequence: str | None = None
+    """Where task sequences come from; if none, from where the experiment says: see `repertory.core.sequence`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "profile", check_profile(self.profile))
         self.data  # noqa: B018  what is wrong with the experiment is told here
-        if self.sequence not in SEQUENCES:
+        if self.sequence is not None and self.sequence not in SEQUENCES:
             raise unknown("--sequence", self.sequence, SEQUENCES)
         if not 0 < self.scale <= LARGEST_SCALE:
             raise UsageError(f"--scale is {self.scale}; valid: a number above 0, at most {LARGEST_SCALE:g}")
@@ -105,7 +105,7 @@ class Sweep:
             "block_steps": self.block_steps,
             "run": run,
             "seed": self.seed,
-            "sequence": self.data.sequence if self.sequence == "seed" else self.sequence,
+            "sequence": self.sequence or self.data.sequence,
             "profile": f"{self.profile},{condition.profile}" if condition.profile else self.profile,
             "task": run % condition.runs if condition.task == TASK_OF_THE_RUN else condition.task,
         }
@@ -171,7 +171,8 @@ def read_sweep(out: Path) -> Sweep:
         content = read_json(out / FILE_NAME)
     except FileNotFoundError:
         raise UsageError(f"{out} holds no sweep; next: repertory reproduce NAME --out {out}") from None
-    check_format(content, FORMAT, out / FILE_NAME)
+    if check_format(content, FORMAT, out / FILE_NAME) < 3 and content.get("sequence") == "seed":
+        content["sequence"] = None  # what nobody had asked for was written so
     return build(Sweep, content, out / FILE_NAME)
 
 
@@ -259,7 +260,7 @@ def make_engine(name: str, workers: int | None) -> Engine:
     if name in ENGINES:
         return ENGINES[name](workers)
     if name in _other_engines():
-        return _other_engines()[name].load()(workers)
+        return catalogue.load_entry_point(_other_engines()[name])(workers)
     raise unknown("engine", name, [*ENGINES, *_other_engines()])
 
 

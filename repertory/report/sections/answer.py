@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from repertory.analysis.capacity import CapacityEstimate
 from repertory.analysis.controls import capacity_of, runs_by_policies
 from repertory.analysis.update_control import capacity_parts, controls_for, parts_warning
-from repertory.core.tally import health_of
 from repertory.errors import UsageError
 from repertory.report.claim_quantities import ENOUGH_RUNS
 from repertory.report.claims import shorter
-from repertory.sweeps.results import Results, Run
+from repertory.report.sections.health import has_health
+from repertory.sweeps.results import Results
 from repertory.wording import counted
 
 TOLERANCE = 0.05
@@ -81,11 +81,6 @@ def _reference(estimate: CapacityEstimate) -> str:
     return "a policy for each task" if largest == estimate.curve.n_tasks else counted(largest, "policy")
 
 
-def _has_health(run: Run) -> bool:
-    """Whether its values were measured as it went on."""
-    return bool(health_of(run.blocks).notna().to_numpy().any())
-
-
 def _caveats(results: Results, learner: str, estimate: CapacityEstimate, policies: int) -> Iterator[str]:
     counts = sorted(set(estimate.runs.values()))
     runs = f"{counts[0]} to {counts[-1]} runs" if len(counts) > 1 else counted(counts[0], "run")
@@ -113,6 +108,6 @@ def _caveats(results: Results, learner: str, estimate: CapacityEstimate, policie
         if warning:
             yield f"With {size}: {warning}."
             return
-    unmeasured = [run for size in smaller for run in runs_by_policies(results, learner)[size] if not _has_health(run)]
+    unmeasured = [run for size in smaller for run in runs_by_policies(results, learner)[size] if not has_health(run)]
     if unmeasured:
         yield "Whether values stayed sound was not recorded: what is lost with fewer may be that, not capacity."

@@ -26,7 +26,7 @@ def section(results: Results) -> Section | None:
     rows: list[dict[str, Any]] = []
     charts: list[Chart] = []
     for _part, learner, conditions in by_learner(results):
-        measured = {name: found for name, runs in conditions.items() if (found := [r for r in runs if _has(r)])}
+        measured = {name: found for name, runs in conditions.items() if (found := [r for r in runs if has_health(r)])}
         rows += [_row(name, runs) for name, runs in measured.items()]
         if any(np.isfinite(value_shares(run)).any() for runs in measured.values() for run in runs):
             charts.append(_chart(file_name("health", learner, [chart.name for chart in charts]), learner, measured))
@@ -39,7 +39,8 @@ def section(results: Results) -> Section | None:
     return Section("health", "Health of the learners", intro, tables=[_table(rows)], charts=charts)
 
 
-def _has(run: Run) -> bool:
+def has_health(run: Run) -> bool:
+    """Whether its values were measured as it went on."""
     return bool(health_of(run.blocks).notna().to_numpy().any())
 
 

@@ -32,7 +32,7 @@ def section(results: Results) -> Section | None:
     score = "each domain's own" if several else shared_score(results)
     intro = Marked(
         f"Score: {score}; mean ± standard deviation over runs. *lifetime* is over all blocks, *final* over the "
-        f"{final_of(results)}.{_closeness(rows)}{_marks_explained(rows)}"
+        f"{results.final}.{_closeness(rows)}{_marks_explained(rows)}"
     )
     tables, charts = [score_table(results, rows)], published_charts(results, rows)
     return Section("conditions", "Scores", intro, tables=tables, charts=charts)
@@ -42,10 +42,6 @@ def shared_score(results: Results) -> str:
     """How blocks are scored, if all runs are scored alike."""
     kinds = {run.score_kind for run in results.runs}
     return kinds.pop() if len(kinds) == 1 else "score"
-
-
-def final_of(results: Results) -> str:
-    return "last 10 blocks" if results.experiment is None else results.experiment.final
 
 
 def score_rows(results: Results) -> list[dict[str, Any]]:
