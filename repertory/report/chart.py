@@ -52,8 +52,8 @@ class Series:
     in_legend: bool = True
     labels: Sequence[str] | None = None
     """Written beside the points."""
-    label_side: str = "right"
-    """Or left."""
+    label_sides: Sequence[str] = ()
+    """`left` or `right`, for each of them."""
 
 
 @dataclass(frozen=True)

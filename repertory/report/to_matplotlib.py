@@ -131,9 +131,9 @@ def _draw_series(axes: Any, series: Series) -> None:
         axes.plot(x, y, **style)
     else:
         axes.errorbar(x, y, np.nan_to_num(np.asarray(series.error, float)), elinewidth=0.9, **style)
-    away, side = (6, "left") if series.label_side == "right" else (-6, "right")
-    for at, text in zip(zip(x, y, strict=True), series.labels or [], strict=False):
-        axes.annotate(shown(text), at, (away, 0), textcoords="offset points", ha=side, va="center", fontsize=7)
+    for at, text, side in zip(zip(x, y, strict=True), series.labels or [], series.label_sides, strict=False):
+        away, edge = (6, "left") if side == "right" else (-6, "right")
+        axes.annotate(shown(text), at, (away, 0), textcoords="offset points", ha=edge, va="center", fontsize=7)
 
 
 def _draw_heatmap(figure: Figure, axes: Any, heatmap: Heatmap) -> None:

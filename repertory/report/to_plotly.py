@@ -111,7 +111,10 @@ def _series(series: Series) -> dict[str, Any]:
         line["shape"] = "hv"
     if series.labels is not None:
         mode = f"{mode}+text"
-        made |= {"text": [shown(text) for text in series.labels], "textposition": f"middle {series.label_side}"}
+        made |= {
+            "text": [shown(text) for text in series.labels],
+            "textposition": [f"middle {side}" for side in series.label_sides],
+        }
     symbol = MARKERS.get(series.marker, series.marker)
     marker: dict[str, Any] = {"color": series.colour, "size": series.size, "symbol": symbol}
     if symbol == "line-ew":

@@ -124,14 +124,14 @@ def _chart(part: Part, rows: list[dict[str, Any]]) -> Chart:
     own = [row for row in rows if row["domain"] == part.domain]
     kinds = list(dict.fromkeys((row["learner"], row["adaptive"]) for row in own))
     learners = list(dict.fromkeys(learner for learner, _adaptive in kinds))
+    low, high = (float(edge(row["bytes"] for row in own)) for edge in (min, max))
     marks: list[Mark] = []
     for learner, adaptive in sorted(kinds):
         points = [row for row in own if (row["learner"], row["adaptive"]) == (learner, adaptive)]
         sizes = [row["policies"] for row in points]
         names = list(map(str, sizes)) if len(set(sizes)) == len(sizes) else [row["condition"] for row in points]
         # Numbers of the two kinds stand on either side of a point they share; names, towards the middle of the chart.
-        is_low = np.mean([np.log(row["bytes"]) for row in points]) < np.mean([np.log(row["bytes"]) for row in own])
-        at_right = adaptive if names[0].isdigit() else is_low
+        at_right = [adaptive if names[0].isdigit() else row["bytes"] ** 2 < low * high for row in points]
         spread = [0.0 if row["low"] is None else (row["high"] - row["low"]) / 2 for row in points]
         marks.append(
             Series(
@@ -143,7 +143,7 @@ def _chart(part: Part, rows: list[dict[str, Any]]) -> Chart:
                 marker="diamond" if adaptive else "circle",
                 size=9,
                 error=spread,
-                label_side="right" if at_right else "left",
+                label_sides=["right" if is_right else "left" for is_right in at_right],
                 hover=[f"{row['condition']}: {row['lifetime']:.4g}, {row['bytes'] / 1e6:.3g} MB" for row in points],
                 labels=apart(names, points, max(row["lifetime"] for row in own) - min(row["lifetime"] for row in own)),
             )
