@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import repertory
+from repertory.kernels.network import matrices
 from tests.pytorch import torch
 
 EVERYTHING = {"double_q": True, "target_bound": "rewards", "gamma": 0.3, "loss": "huber", "huber_delta": 0.4}
@@ -21,6 +22,11 @@ OPTIONS = [
     {"double_q": True, "normalize_returns": True, "loss": "huber", "huber_delta": 0.05, "gamma": 0.3},
 ]
 ADAM = {"optimizer": "adam", "learning_rate": 0.003, "max_grad_value": 0.01}
+
+
+def torch_network(weights: np.ndarray, learner: Any) -> list[torch.Tensor]:
+    """The matrices and biases of a learner."""
+    return [torch.tensor(part.copy(), requires_grad=True) for part in matrices(weights, learner.shape)]
 
 
 class Batch(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ import pytest
 
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment, experiment_names
-from repertory.paper.memory_simulation import GrowingLibrary, memory_table
-from repertory.report import claim_quantities, claim_tests
+from repertory.report import claim_quantities
 from repertory.report.claim_quantities import QUANTITIES, Evidence, Reference, one_to_one_of
 from repertory.report.claim_tests import KINDS
 from repertory.report.claims import (
@@ -32,11 +30,7 @@ from repertory.sweeps.results import Results, Run
 from repertory.sweeps.sweep import Sweep
 from tests.fake_results import N_TASKS, WITHIN, fake_results, fake_run, flat, sure, verdict_on
 
-
-@pytest.fixture(autouse=True)
-def short_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five simulated libraries in place of fifty."""
-    monkeypatch.setattr(claim_tests, "memory_table", partial(memory_table, GrowingLibrary(runs=5)))
+pytestmark = pytest.mark.usefixtures("short_simulation")
 
 
 # ------------------------------------------------------------------------------------------------ claims as data

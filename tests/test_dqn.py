@@ -18,7 +18,7 @@ from repertory.kernels.streams import new_stream
 from repertory.learners.compiled_policy import memory_of
 from repertory.learners.dqn import DQNLearner, compute_gradient
 from tests.pytorch import needs_torch, torch
-from tests.q_twin import ADAM, EVERYTHING, OPTIONS, Batch, assert_option_matters, loss
+from tests.q_twin import ADAM, EVERYTHING, OPTIONS, Batch, assert_option_matters, loss, torch_network
 
 SPACES = (gymnasium.spaces.Box(-1.0, 1.0, (4,)), gymnasium.spaces.Discrete(2))
 
@@ -33,10 +33,6 @@ def lived(rng: np.random.Generator, steps: int = 400, **settings: object) -> DQN
         learner.observe(observation, int(rng.integers(2)), float(rng.normal()), following, terminated, truncated)
         observation = rng.normal(size=4).astype(np.float32) if terminated or truncated else following
     return learner
-
-
-def torch_network(weights: np.ndarray, learner: DQNLearner) -> list[torch.Tensor]:
-    return [torch.tensor(part.copy(), requires_grad=True) for part in matrices(weights, learner.shape)]
 
 
 def torch_q(parts: list[torch.Tensor], observations: np.ndarray) -> torch.Tensor:

@@ -12,7 +12,6 @@ import pytest
 import repertory
 from repertory.core.lifetime import Monitor
 from repertory.core.metrics import divergence
-from repertory.kernels.network import matrices
 from repertory.kernels.replay import draw
 from repertory.kernels.replay_slots import TERMINATED, action_at, ending_at, slot_after
 from repertory.kernels.streams import new_stream
@@ -56,10 +55,6 @@ def torch_layers(parts: list[torch.Tensor], observations: np.ndarray) -> list[to
     first = torch.relu(torch.tensor(observations.copy()) @ w1 + b1)
     second = torch.relu(first @ w2 + b2)
     return [first, second, second @ w3.T + b3]
-
-
-def torch_network(weights: np.ndarray, learner) -> list[torch.Tensor]:
-    return [torch.tensor(part.copy(), requires_grad=True) for part in matrices(weights, learner.shape)]
 
 
 def gradient_length(parameters) -> float:
@@ -106,7 +101,7 @@ def test_dqn(options: dict, rng: np.random.Generator) -> None:
     policy, replay, slots = learner.policy, learner.arrays.replay, drawn_by_health(learner)
     here = replay.slots["observation"][slots]
     there = replay.slots["observation"][[slot_after(replay, policy["cursor"], slot) for slot in slots]]
-    online, target = torch_network(policy["weights"], learner), torch_network(policy["target_weights"], learner)
+    online, target = (q_twin.torch_network(policy[name], learner) for name in ("weights", "target_weights"))
     *layers, q = torch_layers(online, here)
     batch = q_twin.Batch(
         q,
@@ -199,7 +194,7 @@ def test_ppo_is_measured_on_the_steps_of_its_last_update(
     silence_three_units(learner)
     policy, n = learner.policy, episodes[-1]
     steps = list(zip(policy["observations"][:n], policy["actions"][:n], policy["rewards"][:n].tolist(), strict=True))
-    parts = torch_network(policy["weights"], learner)
+    parts = q_twin.torch_network(policy["weights"], learner)
     *layers, outputs = torch_layers(parts, policy["observations"][: n + 1])
     check_actor_critic_health(learner, steps, ended, outputs, [layer[:n].detach().numpy() for layer in layers], parts)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import shlex
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,7 @@ from repertory.cli import app
 from repertory.cli.claims import claims_in_console
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
-from repertory.paper.memory_simulation import GrowingLibrary, memory_table
-from repertory.report import claim_quantities, claim_tests
+from repertory.report import claim_quantities
 from repertory.report.claim_quantities import SCORES, Evidence, Measured, Reference
 from repertory.report.claims import (
     INCONCLUSIVE,
@@ -42,11 +40,7 @@ from repertory.sweeps.results import Results
 from repertory.sweeps.sweep import Sweep, claim, parse_runs
 from tests.fake_results import WITHIN, fake_results, flat, sure, verdict_on
 
-
-@pytest.fixture(autouse=True)
-def short_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five simulated libraries in place of fifty."""
-    monkeypatch.setattr(claim_tests, "memory_table", partial(memory_table, GrowingLibrary(runs=5)))
+pytestmark = pytest.mark.usefixtures("short_simulation")
 
 
 REFUTED = {"lemma-1", "corollary-1", "corollary-2", "task-clusters"}

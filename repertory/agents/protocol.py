@@ -90,15 +90,26 @@ class Agent(Protocol):
 class SavableAgent(Agent, Protocol):
     """An agent that can be saved and resumed, its policies included."""
 
+    def state_dict(self) -> State:
+        """Copies of all that decides the agent's future."""
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Load what `state_dict` returned, with as many policies as there were."""
+
+
+class AgentMayHave(Protocol):
+    """What an agent may have besides, each by itself."""
+
     opening_steps: int
     """How many first transitions of each episode it gets; an agent without this attribute gets none."""
-
     other_bytes: int
     """What it holds in memory besides `policies`, such as copies of them; an agent without this attribute holds
     nothing to speak of."""
     credits_any_task: bool
     """Whether `ended` may name another task than `choose` did: where tasks are inferred, an episode may turn out to be
     of another one. An agent without this attribute is then not told of the episode."""
+    plans_by_blocks: bool
+    """Of its settings: whether what it does depends on how long the life is. Then a run that is over cannot go on."""
 
     def news(self) -> list[Event]:
         """What has happened to its policies since this was last asked, for the record; an agent without this method
@@ -106,13 +117,7 @@ class SavableAgent(Agent, Protocol):
 
     @property
     def can_be_saved(self) -> bool:
-        """Whether all its parts can; an agent without this property always can."""
-
-    def state_dict(self) -> State:
-        """Copies of all that decides the agent's future."""
-
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Load what `state_dict` returned, with as many policies as there were."""
+        """Whether all its parts can; an agent without this property always can if it has a state."""
 
     def load_grown(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Load what `state_dict` of an agent for fewer tasks returned, the first of these. To the run of an agent

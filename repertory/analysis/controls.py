@@ -59,7 +59,7 @@ def one_to_one_runs(results: Results, learner: str) -> dict[int, Run]:
 
 
 def live_one_to_one(results: Results, run: Run) -> Run:
-    """Live the one-to-one run with the task sequence of another, into the same folder of results."""
+    """Run the one-to-one twin with the task sequence of another, into the same folder of results."""
     changes = {"selector": {"name": "one-to-one"}, "policies": len(run.settings["task_names"])}
     condition, path = _twin_folder(results, run)
     folder = RunFolder(path)
@@ -113,7 +113,7 @@ def command(results: Results, condition: str, runs: str = "0") -> str:
     extra += f" --scale {results.sweep.scale:g}" if results.sweep.scale != 1 else ""
     extra += f" --blocks {results.sweep.blocks}" if results.sweep.blocks is not None else ""
     extra += f" --seed {results.sweep.seed}" if results.sweep.seed else ""
-    extra += f" --sequence {results.sweep.sequence}" if results.sweep.sequence != "seed" else ""
+    extra += f" --sequence {results.sweep.sequence}" if results.sweep.sequence is not None else ""
     name = results.sweep.experiment
     return f"repertory reproduce {name} --conditions {condition} --runs {runs}{extra} --out {results.path}"
 
