@@ -27,10 +27,8 @@ SIZE_PER_ROW, SIZE_AROUND = 1.9, 1.1
 """Inches."""
 
 
-def small_panels(
-    marks: Mapping[str, Sequence[Mark]], runs: Mapping[str, Run], x: Axis, y: Axis, prefix: str = ""
-) -> list[list[Panel]]:
-    """Rows of panels of the marks of each condition; `prefix` begins every title."""
+def small_panels(marks: Mapping[str, Sequence[Mark]], runs: Mapping[str, Run], x: Axis, y: Axis) -> list[list[Panel]]:
+    """Rows of panels of the marks of each condition."""
     limits = _limits([mark for own in marks.values() for mark in own], y)
     panels: list[Panel] = []
     for title, names in _groups(runs).items():
@@ -38,7 +36,7 @@ def small_panels(
         behind = [mark for name in marks if name not in names for mark in _greyed(marks[name])]
         behind = behind if len(marks) <= MOST_BEHIND else []
         rules = [mark for mark in next(iter(marks.values())) if isinstance(mark, Rule)]
-        panels.append(Panel([*rules, *behind, *shown], x, y if not len(panels) % COLUMNS else limits, prefix + title))
+        panels.append(Panel([*rules, *behind, *shown], x, y if not len(panels) % COLUMNS else limits, title))
     panels = [replace(panel, y=replace(panel.y, low=limits.low, high=limits.high)) for panel in panels]
     return [panels[start : start + COLUMNS] for start in range(0, len(panels), COLUMNS)]
 
