@@ -322,8 +322,18 @@ def test_migrated_records_are_the_same_but_for_their_format(old: Path) -> None:
 
 def test_published_records_are_of_todays_formats() -> None:
     root = Path(__file__).parent.parent / "results"
-    for file in [*root.rglob("run.json"), *root.rglob("sweep.json")]:
-        assert json.loads(file.read_text())["format"] == formats.RUN_FORMAT, file
+    for name, number in (("run.json", formats.RUN_FORMAT), ("sweep.json", sweep.FORMAT)):
+        for file in root.rglob(name):
+            assert json.loads(file.read_text())["format"] == number, file
+
+
+def test_a_migrated_sweep_keeps_who_made_it(tmp_path: Path) -> None:
+    claim(tmp_path, sweep.Sweep("cartpole27"))
+    file = tmp_path / "sweep.json"
+    before = json.loads(file.read_text())
+    file.write_text(json.dumps(before | {"format": 2, "sequence": "seed"}))
+    migrate(tmp_path, commit="0" * 40)
+    assert json.loads(file.read_text()) == before
 
 
 # ---------------------------------------------------------------------------------------------- libraries

@@ -15,7 +15,7 @@ from repertory.runs import formats
 from repertory.runs.folder import RUN_FILE, RunFolder, run_folders
 from repertory.runs.opened import open_run
 from repertory.runs.provenance import MadeBy
-from repertory.runs.reading import read_json
+from repertory.runs.reading import build, read_json
 from repertory.runs.spec import recorded_component
 from repertory.runs.summary import RunSummary, random_scores_if_possible, read_summary, summarise, write_summary
 from repertory.sweeps.sweep import FILE_NAME as SWEEP_FILE
@@ -94,5 +94,7 @@ def _complete_summary(folder: RunFolder) -> bool:
 
 
 def _migrate_sweep(file: Path, commit: str | None) -> None:
-    text = sweep_text(read_sweep(file.parent), MadeBy(commit=commit))
+    held = read_json(file).get("made_by")
+    maker = build(MadeBy, held, file) if isinstance(held, dict) else MadeBy()
+    text = sweep_text(read_sweep(file.parent), replace(maker, commit=maker.commit or commit))
     RunFolder(file.parent).write(file, lambda path: path.write_text(text))
