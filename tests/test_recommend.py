@@ -12,6 +12,7 @@ import repertory
 from repertory.analysis.advice import Advice
 from repertory.analysis.partition import fewest_lost, grouped, losses, lost_with, task_tree
 from repertory.analysis.probe import LOOKS_FILE
+from repertory.cli.capacity import parse_seconds
 from repertory.errors import UsageError
 from repertory.report.advice_view import advice_chart, regrets_table, tried_table
 from repertory.runs.saver import PAUSE_VARIABLE
@@ -75,6 +76,11 @@ def test_a_learner_that_wears_out_is_said_to() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ budgets
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("10min", 600), ("5m", 300), ("1.5 h", 5400), ("1e2s", 100)])
+def test_a_time_is_read_as_people_write_it(text: str, seconds: float) -> None:
+    assert parse_seconds(text) == seconds
 
 
 def test_a_budget_too_small_is_said_to_be() -> None:

@@ -30,7 +30,7 @@ FEW_TASKS = 5
 """A copy is judged when it has met its parent on so many tasks: of two equal groups, five tasks show both in 30 cases
 of 32."""
 MANY_TASKS = 12
-"""By then it has shown conflict both ways, or is given up."""
+"""By then it has shown conflict both ways or takes its parent's place, or is given up."""
 ALMOST_ALL = 0.8
 """A policy that is in conflict with so many of the tasks is worth nothing, and its copy takes its place."""
 CONFLICTS = 2

@@ -157,9 +157,9 @@ def parse_seconds(text: str | None) -> float | None:
     """`10min`, `2h` or `90s` to seconds."""
     if text is None:
         return None
-    found = re.fullmatch(r"([\d.]+)(s|min|h)", text.replace(" ", "").lower())
+    found = re.fullmatch(r"(.+?)(s|min|m|h)", text.replace(" ", "").lower())
     try:
-        seconds = float(found[1]) * {"s": 1, "min": 60, "h": 3600}[found[2]] if found else 0.0
+        seconds = float(found[1]) * {"s": 1, "min": 60, "m": 60, "h": 3600}[found[2]] if found else 0.0
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):

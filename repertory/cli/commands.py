@@ -117,7 +117,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
     sequence: Annotated[
         str | None,
-        typer.Option(help="Tasks drawn by the 'seed', in 'rounds' of all, or the 'authors' own."),
+        typer.Option(help="Tasks by the 'seed', in 'rounds', or the 'authors' own; the experiment's if not given."),
     ] = None,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write event files into the runs' folders.")
@@ -129,10 +129,12 @@ def reproduce(
     """Run the experiments of a table or figure of the paper, or of your own file; resume what was stopped."""
     options = dict(locals())
     del options["context"]
-    if name == "recommend":
+    from repertory.paper.forecasts import RECOMMEND
+
+    if name == RECOMMEND:
         from repertory.cli.forecasts import forecasts_in_console
 
-        refuse_unused(context, ("name", "conditions", "seed", "out"), "recommend")
+        refuse_unused(context, ("name", "conditions", "seed", "out"), name)
         forecasts_in_console(console(), [part for part in (conditions or "").split(",") if part], seed, out)
         return
     from repertory.cli.reproduce import reproduce_all_in_console

@@ -10,13 +10,13 @@ from typing import Any
 from repertory.analysis.controls import capacity_of, scores_by_policies
 from repertory.analysis.pilot import candidates
 from repertory.errors import UsageError
-from repertory.paper.forecasts import Forecast, forecasts
+from repertory.paper.forecasts import RECOMMEND, Forecast, forecasts
 from repertory.report.section import Section
 from repertory.report.table import Column, Table, column, name_column
 from repertory.runs.reading import build, read_json
 from repertory.sweeps.results import Results
 
-FOLDER = "recommend"
+FOLDER = RECOMMEND
 PILOT, CLUSTERS = "/pilot", "/clusters"
 METHODS = ("", PILOT, CLUSTERS)
 """Ways to come to a number, as they are written after a recommendation's name: by `capacity recommend`, and by two
