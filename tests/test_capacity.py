@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +18,18 @@ import repertory
 from repertory.analysis import clusters
 from repertory.analysis.capacity import capacity_curve, estimate_capacity
 from repertory.analysis.clusters import cluster_signatures, cluster_tasks, clusters_over_seeds, task_signatures
+from repertory.analysis.controls import capacity_of
 from repertory.analysis.pilot import candidates, decide, pilot_policies
 from repertory.analysis.policy_memory import parse_memory
 from repertory.cli.capacity import empirical_in_console
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment
+from repertory.runs.folder import RunFolder
 from repertory.runs.spec import RunSpec
+from repertory.runs.summary import RunSummary, write_summary
+from repertory.sweeps.results import read_results
+from repertory.sweeps.sweep import Sweep
+from tests.records import write_sweep
 
 QUIET = Console(quiet=True)
 
@@ -208,6 +215,28 @@ def test_a_learner_that_cannot_tell_its_memory(cartpole27: repertory.Domain) -> 
     assert "memory unknown" in str(found)
     with pytest.raises(UsageError, match="leave out memory"):
         pilot_policies(cartpole27, lambda o, a, s: Still(), 0.5, memory=10, **options)
+
+
+def test_scores_below_zero_count_from_random_play(tmp_path: Path) -> None:
+    """Random play has 25 on task 0, 26 on task 1, ...: scores are put so far above that, less 1,000 on all."""
+    gained = {1: 80.0, 4: 96.0, 27: 100.0}
+    names = [f"UnadaptiveDQN{policies}P" for policies in gained]
+    out = write_sweep(tmp_path / "sweep", Sweep("cartpole27", "released"), names)
+    for policies, above in gained.items():
+        for run in range(2):
+            folder = RunFolder(out / f"UnadaptiveDQN{policies}P" / f"run-{run:02d}")
+            write_summary(folder, RunSummary(random_scores=[25.0 + task - 1_000.0 for task in range(27)]))
+            blocks = folder.read_blocks()
+            folder.write_blocks(blocks.assign(mean_return=25.0 + blocks["task"] - 1_000.0 + above))
+            folder.finish()
+    with pytest.raises(UsageError, match="--above-random"):
+        capacity_of(read_results(out), "dqn")
+    curve = capacity_of(read_results(out), "dqn", above_random=True).curve
+    assert curve.scores == pytest.approx(gained)
+    assert [curve.policies(tolerance) for tolerance in (0.01, 0.05, 0.25)] == [27, 4, 1]
+    told = Console(file=io.StringIO(), width=200)
+    empirical_in_console(out, 0.05, tmp_path / "out", told, above_random=True)
+    assert "6.75" in told.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_too_little_data_names_the_command(tmp_path: Path) -> None:

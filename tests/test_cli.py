@@ -205,6 +205,15 @@ UNUSED = {
         *["capacity", "recommend", "cartpole27", "--learner", "dqn", "--results", "results", "--steps", "1e6"]
     ],
     "profiles have nothing more to list, and 'text' is given": ["list", "profiles", "text"],
+    "--control has no effect with --above-random; leave it out": [
+        *["capacity", "empirical", "results", "--above-random", "--control", "results"]
+    ],
+    "unknown component in --set 'selector'. Valid: domain, learner": [
+        *["capacity", "recommend", "cartpole27", "--learner", "dqn", "--set", "selector.epsilon=0"]
+    ],
+    "cartpole27 cannot be varied": [
+        *["capacity", "recommend", "cartpole27", "--learner", "dqn", "--vary", "gravity=-10"]
+    ],
     "unknown experiment 'recomend'; did you mean 'recommend'": ["reproduce", "recomend"],
     "--budget is '90sec'; valid: a time such as 10min": [
         *["capacity", "recommend", "cartpole27", "--learner", "dqn", "--budget", "90sec"]

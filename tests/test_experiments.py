@@ -53,17 +53,22 @@ def test_every_condition_can_be_planned(name: str, profile: str, tmp_path) -> No
         assert condition.settings.get("learner", {}).items() <= settings.items()
 
 
-def test_experiments_beyond_the_paper_can_be_planned_under_every_profile(tmp_path) -> None:
-    ours = set(experiment_names()) - set(CONDITIONS)
-    assert "sound-search" in ours
-    for name in ours:
-        for profile in ("text", "released"):
-            sweep = Sweep(name, profile)
-            for condition in sweep.data.conditions.values():
-                spec = sweep.job(tmp_path, condition, run=0).run_spec()
-                own = condition.settings.get("domain", {})
-                expected = catalogue.domain(sweep.data.domain, profile, **own)
-                assert spec.domain.settings == expected.settings  # learners alone have other profiles
+OURS = sorted(set(experiment_names()) - set(CONDITIONS))
+
+
+@pytest.mark.parametrize("profile", ["text", "released"])
+@pytest.mark.parametrize("name", OURS)
+def test_experiments_beyond_the_paper_can_be_planned_under_every_profile(name, profile, tmp_path) -> None:
+    assert "sound-search" in OURS
+    sweep = Sweep(name, profile)
+    for condition in sweep.data.conditions.values():
+        if condition.learner.startswith("sb3:"):
+            pytest.importorskip("stable_baselines3")
+            pytest.importorskip("Box2D")
+        spec = sweep.job(tmp_path, condition, run=0).run_spec()
+        own = condition.settings.get("domain", {})
+        expected = catalogue.domain(sweep.data.domain, profile, **own)
+        assert spec.domain.settings == expected.settings  # learners alone have other profiles
 
 
 def test_experiments_go_by_the_first_word_of_their_names(tmp_path, monkeypatch) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from repertory import catalogue
 from repertory.cli.forecasts import forecasts_in_console
 from repertory.errors import UsageError
 from repertory.paper.experiments import experiment_names
@@ -29,13 +28,17 @@ def made(policies: int | None = 1, name: str = ROW.name, diverged_after: int | N
     return Made(name, 0, policies, 1, 2, 0.05, [[0]], diverged_after, 0.0, 10, 10_000_000, 60.0, "", "0.2.0")
 
 
-def test_what_is_asked_exists() -> None:
-    for row in forecasts():
-        assert row.tasks.n_tasks > 1
-        assert row.life > 0
-        assert row.learner in catalogue.names("learners")
-        assert (row.known is None) != (row.answer is None)
-        assert row.answer is None or row.answer.rsplit("-", 1)[0] in experiment_names()
+@pytest.mark.parametrize("row", forecasts(), ids=lambda row: row.name)
+def test_what_is_asked_exists(row: Forecast) -> None:
+    assert row.life > 0
+    assert (row.steps or row.life) <= row.life
+    assert (row.known is None) != (row.answer is None)
+    assert row.answer is None or row.answer.rsplit("-", 1)[0] in experiment_names()
+    if row.learner.startswith("sb3:"):
+        pytest.importorskip("stable_baselines3")
+        pytest.importorskip("Box2D")
+    assert row.tasks.n_tasks == row.n_tasks > 1
+    assert callable(row.make_learner)
 
 
 def sweep_with(root: Path, scores: dict[int, float], spread: float) -> Path:
@@ -98,6 +101,27 @@ def test_other_ways_to_a_number_stand_beside_it(tmp_path: Path) -> None:
     (row,) = section.tables[0].rows
     assert (row["says"], row["pilot"], row["clusters"]) == ("1 (1 to 2)", "9 (1 to 2)", "3")
     assert row["of pilot"] == pytest.approx(0.1)
+
+
+def test_each_way_to_a_number_is_counted(tmp_path: Path) -> None:
+    (tmp_path / FOLDER).mkdir()
+    known = {"name": "cartpole54-dqn-sound"}  # whose answer is 2
+    every = [
+        replace(made(2), **known, low=2),
+        replace(made(3), **known, seed=1, low=3, high=4),
+        replace(made(None), **known, seed=2, low=1, high=54),
+        replace(made(9), **known, method=PILOT, low=2, high=9),
+        made(None, "cartpole27-dqn-text", diverged_after=5_000),
+        replace(made(1, "cartpole27-dqn-text"), method=PILOT),
+    ]
+    for number, each in enumerate(every):
+        (tmp_path / FOLDER / f"{number}.json").write_text(json.dumps(each.to_json()))
+    section = forecast_section(tmp_path, [])
+    assert section is not None
+    ours, pilot, clusters = [list(row.values()) for row in section.tables[1].rows]
+    assert ours == ["recommendation", 3, 1, 2, 2, 1, 1]
+    assert pilot == ["pilot", 1, 0, 0, 1, 1, 0]
+    assert clusters == ["clusters", 0, 0, 0, 0, 0, 0]
 
 
 def test_clusters_are_counted_on_the_command_line(tmp_path: Path) -> None:

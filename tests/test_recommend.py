@@ -7,15 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import repertory
 from repertory.analysis.advice import Advice
 from repertory.analysis.partition import fewest_lost, grouped, losses, lost_with, task_tree
-from repertory.analysis.probe import LOOKS_FILE
-from repertory.cli.capacity import parse_seconds
+from repertory.analysis.probe import LOOKS_FILE, Budget
+from repertory.analysis.search import Search
+from repertory.cli.capacity import parse_seconds, recommend_in_console
 from repertory.errors import UsageError
 from repertory.report.advice_view import advice_chart, regrets_table, tried_table
+from repertory.runs.folder import RunFolder
 from repertory.runs.saver import PAUSE_VARIABLE
+from repertory.runs.spec import run_spec
 from repertory.testing import grouped_tasks
 from tests.test_examples import load
 
@@ -50,16 +54,14 @@ def test_two_tasks_of_different_groups_are_shown_to_conflict() -> None:
     assert conflict.loss > 0.3
 
 
-class Wears(TabularQ):
-    """Forgets all for good after so many steps."""
+class Ages(TabularQ):
+    """Knows how old it is."""
 
     age = 0
 
     def observe(self, *step: Any) -> None:
         self.age += 1
         super().observe(*step)
-        if self.age > 20_000:
-            self.q[:] = 0.0
 
     def state_dict(self) -> dict[str, np.ndarray]:
         return super().state_dict() | {"age": np.array(self.age)}
@@ -69,10 +71,56 @@ class Wears(TabularQ):
         self.age = int(state["age"])
 
 
+class Wears(Ages):
+    """Forgets all for good after so many steps."""
+
+    def observe(self, *step: Any) -> None:
+        super().observe(*step)
+        if self.age > 20_000:
+            self.q[:] = 0.0
+
+
+class Dips(Ages):
+    """Forgets all for a while, once."""
+
+    def observe(self, *step: Any) -> None:
+        super().observe(*step)
+        if 10_000 < self.age < 20_000:
+            self.q[:] = 0.0
+
+
+class Diverges(Ages):
+    """Plays on as well as ever when its values have passed what is possible."""
+
+    def health(self) -> dict[str, float]:
+        return {"q_largest": 10.0 if self.age > 20_000 else 1.0, "q_bound": 1.0}
+
+
 def test_a_learner_that_wears_out_is_said_to() -> None:
     advice = advise(1, learner=Wears)
     assert not advice.learner_is_sound
     assert "does not keep what it learns" in str(advice)
+
+
+def test_a_dip_is_no_fall() -> None:
+    advice = advise(1, learner=Dips)
+    assert advice.policies == 1
+    assert advice.learner_is_sound
+    assert advice.health is not None
+    assert advice.health.watched > 50_000
+
+
+def test_values_that_run_away_later_are_told_in_place_of_a_number() -> None:
+    advice = advise(2, learner=Diverges)
+    assert advice.policies is None
+    assert advice.health is not None
+    assert 20_000 < advice.health.diverged_after < 25_000
+    said = str(advice)
+    assert said.startswith("no number of policies can be recommended: the learner does not stay sound")
+    assert f"after {advice.health.diverged_after:,} steps on one task" in said
+    assert f"only with {-(-200_000 // advice.health.diverged_after)} policies or more" in said
+    assert "while it lasts, 2 would be enough" in said
+    assert "together: 0, 1, 2" in said
 
 
 # ------------------------------------------------------------------------------------------------ budgets
@@ -91,9 +139,42 @@ def test_a_budget_too_small_is_said_to_be() -> None:
     assert advice.spent.steps < 100 * 400  # it stopped: a block and a look are the least it can do
 
 
+def test_a_task_that_was_begun_when_the_budget_ended_is_left_out(tmp_path: Path) -> None:
+    planned = run_spec(grouped_tasks(2, 3), TabularQ, 1, "fixed-partition", **PLAN)
+    search = Search(planned, 0.1, Budget(200_000, None), tmp_path, lambda doing, used: None)
+    search._learn_alone()
+    begun = next(place for place in range(6) if place not in search.alone)
+    assert not search._probe((begun,)).looks
+    search.groups = [(0, 1, 2), (3, 4, 5)]
+    assert search._groups_worth_it(2) in (None, search.groups)
+    search._see_conflict()
+    assert search.conflict is None or begun not in search.conflict.tasks
+
+
 def test_it_never_uses_much_more_than_its_budget() -> None:
     advice = advise(3, steps=30_000)
     assert advice.spent.steps < 30_000 + 2 * 1_000 + 9 * 3 * 5  # at most a block, and a look at all tasks, too many
+
+
+def test_own_variants_and_settings_on_the_command_line(tmp_path: Path) -> None:
+    """Each set of them has files of its own, and is not taken for another that was made before."""
+    for rate in ("0.1", "0.2"):
+        recommend_in_console(
+            Console(quiet=True),
+            domain="FrozenLake-v1",
+            learner="q-table",
+            steps="2000",
+            budget=None,
+            set_=[f"learner.learning_rate={rate}"],
+            vary=["is_slippery=false,true"],
+            out=tmp_path,
+            profile="text",
+            blocks=5,
+            block_steps=1000,
+        )
+    settings = [RunFolder(path).settings() for path in tmp_path.glob("*-probes/alone-*")]
+    assert sorted(run["learner"]["learning_rate"] for run in settings) == [0.1, 0.2]
+    assert {tuple(run["task_names"]) for run in settings} == {("is_slippery=False", "is_slippery=True")}
 
 
 def test_what_was_trained_is_not_trained_again(tmp_path: Path) -> None:

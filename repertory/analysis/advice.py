@@ -122,7 +122,10 @@ class Advice:
             for tried in self.tried
             if tried.expected > self.tolerance and tried.policies != self.policies
         ]
-        if self.policies is not None and len(self.groups) > 1:
+        serves_for_a_while = self.policies is None and self.tried and self.tried[-1].expected <= self.tolerance
+        if serves_for_a_while:
+            lines.append(f"while it lasts, {self.tried[-1].policies} would be enough")
+        if len(self.groups) > 1 and (self.policies is not None or serves_for_a_while):
             lines += [f"together: {_listed(group)}" for group in self.groups]
         if self.conflict is not None:
             one, other = self.conflict.tasks
@@ -136,7 +139,7 @@ class Advice:
             return []
         watched = f"{health.watched:,} steps alone on one task ({health.share:.0%} of what the planned life gives it)"
         if health.diverged_after is not None:
-            least = -(-health.planned * max(1, self.policies or 1) // health.diverged_after)
+            least = -(-health.planned * max(1, len(self.groups)) // health.diverged_after)
             return [
                 f"the learner does not stay sound: its values pass what is possible after {health.diverged_after:,} "
                 f"steps on one task, and the planned life gives each policy {health.planned:,}; only with {least} "

@@ -134,10 +134,18 @@ def _missing_twin(results: Results, run: Run) -> UsageError:
     )
 
 
-def scores_by_policies(results: Results, learner: str) -> dict[int, Any]:
-    """Lifetime scores of a learner's unadaptive runs by number of policies."""
+def scores_by_policies(results: Results, learner: str, above_random: bool = False) -> dict[int, Any]:
+    """Lifetime scores of a learner's unadaptive runs by number of policies; or what they are above random play's."""
     runs = runs_by_policies(results, learner)
-    return {policies: np.array([run.score("lifetime") for run in own]) for policies, own in runs.items()}
+    return {
+        policies: np.array([run.score("lifetime") - (_random_lifetime(run) if above_random else 0.0) for run in own])
+        for policies, own in runs.items()
+    }
+
+
+def _random_lifetime(run: Run) -> float:
+    """The lifetime score of random play on a run's tasks."""
+    return float(run.blocks["task"].map(random_scores_of(run)).mean())
 
 
 def runs_by_policies(results: Results, learner: str) -> dict[int, list[Run]]:
@@ -162,9 +170,12 @@ def runs_by_policies(results: Results, learner: str) -> dict[int, list[Run]]:
     return dict(sorted(found.items()))
 
 
-def capacity_of(results: Results, learner: str) -> CapacityEstimate:
-    """From the unadaptive runs; the largest library must have a policy for each task, or be the paper's largest."""
-    scores = scores_by_policies(results, learner)
+def capacity_of(results: Results, learner: str, above_random: bool = False) -> CapacityEstimate:
+    """From the unadaptive runs; the largest library must have a policy for each task, or be the paper's largest.
+
+    With `above_random`, scores count from random play's, so that rewards may be costs.
+    """
+    scores = scores_by_policies(results, learner, above_random)
     n_tasks = next(len(r.settings["task_names"]) for r in results.runs if r.settings["learner"]["name"] == learner)
     known = _conditions_of(results, learner)
     largest = max((c.policies for c in known), default=n_tasks)

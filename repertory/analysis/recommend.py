@@ -15,7 +15,7 @@ average, against the best policy known for each. It is found from the small end:
    group; and so on with one more policy, until the tasks are served or the budget is spent.
 5. Two tasks of different groups are learned by one policy, to see the conflict itself.
 6. The control goes on, up to half of the budget: does a policy stay sound for as many updates as the planned life
-   gives to each of so many?
+   gives to each of so many? If its values pass what is possible, that is told in place of a number.
 7. Beside what each policy loses, what theory makes of sampled transitions (`repertory.analysis.carried`).
 
 All scores are greedy, on the same episodes, and means over several looks; losses are shares of what learning gains over

@@ -41,6 +41,8 @@ LEVEL = 2.0
 """A policy has levelled off if its last third is better than the one before by less than this many tolerances."""
 CONTROL_SHARE = 0.5
 """Of the budget, beyond which the control is not watched any longer: what is left is for numbers that are not clear."""
+LASTING = 1.5
+"""A fall is one if it is still there after so many times as many updates; what comes back was a dip."""
 TRIES = 2
 """Tasks that are learned alone to find one that needs a policy of its own."""
 POORLY = 0.3
@@ -88,10 +90,7 @@ class Search:
         if not self.unanswered and len(self.groups) > 1:
             self._see_conflict()
         if self.single_steps:
-            self._doing = "control: one task for as many updates as the planned life brings"
-            self.control.train(
-                lambda probe: self._has_aged(probe) or self.budget.used >= CONTROL_SHARE, self.planned_updates
-            )
+            self._watch_control()
 
     # ---- what is known
 
@@ -111,6 +110,11 @@ class Search:
     @property
     def probes(self) -> list[Probe]:
         return [probe for probe in (*self.alone.values(), *self.shared.values()) if probe.looks]
+
+    @property
+    def _seen_alone(self) -> list[Probe]:
+        """Those of a single task; one that was begun when the budget ended has not been looked at."""
+        return [probe for probe in self.alone.values() if probe.looks]
 
     def regrets(self, probes: Sequence[Probe]) -> NDArray[np.float64]:
         """(probe, task)."""
@@ -243,9 +247,7 @@ class Search:
             if self.budget.is_spent:
                 self._end_unclear()
                 return
-            self._doing = "control: one task for as many updates as the shared policy had"
-            self.control.train(self._has_aged, tried.steps)
-            if self._has_aged(self.control, tried.steps):
+            if self._ages_within(tried.steps):
                 self.unanswered = "a policy alone on one task does not keep what it has learned"
                 return
             groups = self._regroup(len(self.groups) + 1)
@@ -254,6 +256,24 @@ class Search:
                     self._end_unclear()
                 return  # one more would not lose less: what is lost is not lost by sharing
             self.groups = groups
+
+    def _ages_within(self, steps: int) -> bool:
+        """Whether a policy alone on one task has lost by so many updates what it had learned, and does not recover."""
+        self._doing = "control: one task for as many updates as the shared policy had"
+        for within in (steps, int(LASTING * steps)):
+            self.control.train(_has_diverged, within)
+            if not self._has_aged(self.control, within):
+                return False
+        return True
+
+    def _watch_control(self) -> None:
+        """Give it as many updates as the planned life brings, as far as the budget goes. A dip does not end it."""
+        self._doing = "control: one task for as many updates as the planned life brings"
+        self.control.train(
+            lambda probe: _has_diverged(probe) or self.budget.used >= CONTROL_SHARE, self.planned_updates
+        )
+        if _has_diverged(self.control) and not self.unanswered:
+            self.unanswered = "the learner does not stay sound for as long as the planned life"
 
     def _end_unclear(self) -> None:
         """The budget is spent: the last number is the answer if it loses far less than the one before."""
@@ -322,7 +342,7 @@ class Search:
         return self._groups_worth_it(count)
 
     def _groups_worth_it(self, count: int) -> list[Places] | None:
-        table = self.regrets(list(self.alone.values()))
+        table = self.regrets(self._seen_alone)
         if len(table) < count:
             return None
         chosen = fewest_lost(table, count)
@@ -350,18 +370,23 @@ class Search:
 
     def _see_conflict(self) -> None:
         """Learn the two most different tasks of two groups with one policy."""
+        seen = [place for place, probe in self.alone.items() if probe.looks]
         pairs = [
             (one, other)
-            for one in self.alone
-            for other in self.alone
+            for one in seen
+            for other in seen
             if one < other and not any({one, other} <= set(group) for group in self.groups)
         ]
         if not pairs or self.budget.is_spent:
             return
-        lost = self.regrets(list(self.alone.values()))
-        row = {place: number for number, place in enumerate(self.alone)}
+        lost = self.regrets(self._seen_alone)
+        row = {place: number for number, place in enumerate(seen)}
         pair = max(pairs, key=lambda pair: lost[row[pair[0]], pair[1]] + lost[row[pair[1]], pair[0]])
         probe = self._learn_together(pair, 2 * SHARED_LEAST)
         own = (self.tasks[pair[0]], self.tasks[pair[1]])
         if probe.looks:
             self.conflict = Conflict(own, self._loss(probe, pair).now, probe.steps)
+
+
+def _has_diverged(probe: Probe) -> bool:
+    return probe.diverged_after is not None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pandas as pd
 from rich.console import Console
@@ -17,6 +18,7 @@ from repertory.analysis.pilot import pilot_policies
 from repertory.analysis.recommend import recommend_policies
 from repertory.analysis.update_control import CapacityParts, capacity_parts, controls_for, parts_warning
 from repertory.cli.progress import AdviceProgress
+from repertory.cli.run_options import changed_components
 from repertory.cli.screen import print_problems
 from repertory.errors import UsageError, check_count, unknown
 from repertory.paper.memory_simulation import GrowingLibrary, memory_table
@@ -36,20 +38,25 @@ MOST_STEPS = 10**8
 
 
 def empirical_in_console(
-    path: Path, tolerance: float, out: Path, console: Console, control: Path | None = None
+    path: Path,
+    tolerance: float,
+    out: Path,
+    console: Console,
+    control: Path | None = None,
+    above_random: bool = False,
 ) -> None:
     check_tolerance(tolerance)
     check_new_folder(out)
     results = read_results(path)
     controls = controls_for(results) if control is None else read_results(control)
     print_problems(console, results)
-    estimates = {learner: capacity_of(results, learner) for learner in learners_with_scores(results)}
-    published = {} if results.experiment is None else results.experiment.capacity
+    estimates = {learner: capacity_of(results, learner, above_random) for learner in learners_with_scores(results)}
+    published = {} if results.experiment is None or above_random else results.experiment.capacity
     table = view.empirical_table(estimates, tolerance, published)
     view.print_frame(console, view.scores_table(estimates))
     console.print()
     console.print(to_console(table))
-    for learner in estimates:
+    for learner in () if above_random else estimates:  # its parts are shares of scores that count from 0
         _print_parts(console, learner, capacity_parts(results, controls, learner))
     if min(min(estimate.runs.values()) for estimate in estimates.values()) < 2:
         console.print("no intervals: they need at least two runs of each condition", soft_wrap=True)
@@ -108,15 +115,26 @@ def clusters_in_console(
 
 
 def recommend_in_console(
-    console: Console, domain: str, learner: str, steps: str | None, budget: str | None, out: Path, **options: Any
+    console: Console,
+    domain: str,
+    learner: str,
+    steps: str | None,
+    budget: str | None,
+    set_: list[str] | None,
+    vary: list[str] | None,
+    out: Path,
+    **options: Any,
 ) -> None:
     """The options are those of `recommend_policies`; what it trains is saved, and the same command goes on with it."""
     name = _recommendation_name(domain, learner, options["profile"])
+    tasks, policies = changed_components(domain, learner, options["profile"], set_ or [], vary or [])
+    if changes := sorted([*(set_ or []), *(vary or [])]):
+        name += f"-{crc32(repr(changes).encode()):08x}"
     options |= {"steps": parse_steps(steps), "seconds": parse_seconds(budget)}
     check_new_folder(out)
     with AdviceProgress(console) as progress:
         saved = out.resolve() / f"{name}-probes"
-        advice = recommend_policies(domain, learner, progress=progress, out=saved, **options)
+        advice = recommend_policies(tasks, policies, progress=progress, out=saved, **options)
     if advice.tried:
         view.print_frame(console, tried_table(advice))
     console.print(str(advice), soft_wrap=True)

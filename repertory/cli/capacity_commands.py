@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from repertory.cli.screen import PROFILE_HELP, console, refuse_unused
+from repertory.cli.screen import PROFILE_HELP, SET_HELP, VARY_HELP, console, refuse_unused
 
 app = typer.Typer(name="capacity", help="How many policies do I need?", no_args_is_help=True)
 
@@ -16,11 +16,15 @@ Out = Annotated[Path, typer.Option(help="Folder for the figure and the CSV file.
 
 @app.command()
 def empirical(
+    context: typer.Context,
     results: Annotated[Path, typer.Argument(help="A folder of runs, as 'repertory reproduce' leaves.")],
     tolerance: Annotated[float, typer.Option(help="Share of the one-to-one score that may be given up.")] = 0.05,
     control: Annotated[
         Path | None, typer.Option(help="Folder of runs of single tasks (--task N); RESULTS, or 'ageing' beside it.")
     ] = None,
+    above_random: Annotated[
+        bool, typer.Option("--above-random", help="Count scores from random play's, as where rewards are costs.")
+    ] = False,
     out: Out = Path("capacity"),
 ) -> None:
     """Tasks per policy as measured: C_emp and its integral over all tolerances, from a folder's unadaptive runs.
@@ -29,7 +33,9 @@ def empirical(
     """
     from repertory.cli.capacity import empirical_in_console
 
-    empirical_in_console(results, tolerance, out, console(), control)
+    if above_random:  # controls tell apart shares of scores that count from 0
+        refuse_unused(context, ("results", "tolerance", "above_random", "out"), "--above-random")
+    empirical_in_console(results, tolerance, out, console(), control, above_random)
 
 
 @app.command()
@@ -81,6 +87,8 @@ def recommend(
     seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
     results: Annotated[Path | None, typer.Option(help="Run nothing: decide from these finished runs.")] = None,
     profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "text",
+    set_: Annotated[list[str] | None, typer.Option("--set", help=SET_HELP)] = None,
+    vary: Annotated[list[str] | None, typer.Option(help=VARY_HELP)] = None,
     out: Out = Path("capacity"),
 ) -> None:
     """How many policies, which tasks share one, and whether the learner lasts: from a few short trainings."""

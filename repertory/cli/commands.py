@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from repertory.cli.capacity_commands import app as capacity_app
-from repertory.cli.screen import PROFILE_HELP, STOPPED_STATUS, console, refuse_unused
+from repertory.cli.screen import PROFILE_HELP, SET_HELP, STOPPED_STATUS, VARY_HELP, console, refuse_unused
 from repertory.errors import UsageError, unknown
 
 app = typer.Typer(
@@ -61,13 +61,8 @@ def run(
     blocks: Annotated[int | None, typer.Option(help="Length of the lifetime; the paper's if not given.")] = None,
     block_steps: Annotated[int | None, typer.Option(help="Steps in a block; the paper's if not given.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to save the run in.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A single setting, e.g. learner.learning_rate=0.05.")
-    ] = None,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(help="With a Gymnasium id: what differs between tasks, e.g. gravity=-10,-6,-2."),
-    ] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help=SET_HELP)] = None,
+    vary: Annotated[list[str] | None, typer.Option(help=VARY_HELP)] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with the same settings.")] = None,
     task: Annotated[str | None, typer.Option(help="The only task, or tasks (0-8); all tasks if not given.")] = None,
     held_out: Annotated[

@@ -64,9 +64,10 @@ def _by_probes(console: Console, row: Forecast, seed: int, probes: Path) -> Made
     with AdviceProgress(console) as progress:
         advice = recommend_policies(
             row.tasks,
-            row.learner,
+            row.make_learner,
             blocks=row.blocks,
             block_steps=row.block_steps,
+            steps=row.steps,
             profile=row.profile,
             seed=seed,
             out=probes,
@@ -95,7 +96,7 @@ def _by_probes(console: Console, row: Forecast, seed: int, probes: Path) -> Made
 def _by_pilot(console: Console, row: Forecast, seed: int, pilots: Path) -> Made:
     """Every library size, two runs, 200,000 steps of each task."""
     began = time.process_time()
-    found = pilot_policies(row.tasks, row.learner, seed=seed, profile=row.profile, out=pilots)
+    found = pilot_policies(row.tasks, row.make_learner, seed=seed, profile=row.profile, out=pilots)
     n_tasks = found.estimate.curve.n_tasks
     few, many = found.estimate.interval(found.tolerance) or [n_tasks / found.policies] * 2
     steps = len(candidates(n_tasks)) * PILOT_RUNS * PILOT_BLOCKS_PER_TASK * n_tasks * PILOT_BLOCK_STEPS

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from repertory import catalogue
+from repertory.domains.domain import Domain
 from repertory.errors import UsageError, unknown
+from repertory.learners.protocol import MakeLearner
 from repertory.number_ranges import parse_numbers
 from repertory.runs.extension import extended_spec
 from repertory.runs.folder import RunFolder
@@ -48,7 +50,7 @@ def read_config(path: Path | None) -> Sections:
     return content
 
 
-def read_assignments(assignments: Sequence[str]) -> Sections:
+def read_assignments(assignments: Sequence[str], components: Sequence[str] = COMPONENTS) -> Sections:
     """`["learner.gamma=0.9"]` to `{"learner": {"gamma": "0.9"}}`."""
     sections: Sections = {}
     for assignment in assignments:
@@ -56,8 +58,8 @@ def read_assignments(assignments: Sequence[str]) -> Sections:
         component, dot, name = target.strip().partition(".")
         if not (equals and dot and name):
             raise UsageError(f"--set {assignment!r} is not of the form learner.NAME=VALUE")
-        if component not in COMPONENTS:
-            raise unknown("component in --set", component, COMPONENTS)
+        if component not in components:
+            raise unknown("component in --set", component, components)
         sections.setdefault(component, {})[name] = value
     return sections
 
@@ -92,6 +94,18 @@ def spec_from_options(options: dict[str, Any], assignments: Sequence[str] = (), 
     changes["domain"] = {**changes.get("domain", {}), **_domain_options(options, file.get("domain", {}).get("vary"))}
     run["start_from"] = resolved_start(run.get("start_from"))
     return RunSpec.from_names(run, {part: {**file.get(part, {}), **changes.get(part, {})} for part in COMPONENTS})
+
+
+def changed_components(
+    domain: str, learner: str, profile: str, assignments: Sequence[str], variations: Sequence[str]
+) -> tuple[Domain, MakeLearner]:
+    """Domain and learner by name, as `--set` and `--vary` change them."""
+    changes = read_assignments(assignments, ("domain", "learner"))
+    varied = {**changes.get("domain", {}), **_domain_options({"vary": variations})}
+    return (
+        catalogue.build("domain", domain, profile, varied),
+        catalogue.build("learner", learner, profile, changes.get("learner", {}), domain),
+    )
 
 
 def _domain_options(options: dict[str, Any], in_file: Any = None) -> dict[str, Any]:

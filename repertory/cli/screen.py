@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from repertory.sweeps.results import Results
 
 PROFILE_HELP = "'text', 'released' or 'sound'; mixed: 'released,learner=sound'. See 'repertory list profiles'."
+SET_HELP = "A single setting, e.g. learner.learning_rate=0.05."
+VARY_HELP = "With a Gymnasium id: what differs between tasks, e.g. gravity=-10,-6,-2."
 STOPPED_STATUS = 1
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 from repertory import catalogue
 from repertory.domains.domain import Domain
 from repertory.domains.vary import vary
+from repertory.learners.protocol import MakeLearner
 
 RECOMMEND = "recommend"
 """What all of them together are called among experiments."""
@@ -33,11 +35,29 @@ class Forecast:
     """The answer, where the tasks were made so."""
     vary: Mapping[str, Any] | None = None
     """What varies, where `domain` is an environment and not one of the catalogue's."""
+    settings: Mapping[str, Any] | None = None
+    """Of the learner, where they are not the profile's."""
+    steps: int | None = None
+    """To use at most, where as many as a planned life has would be more than a tenth of what all sizes take."""
+    above_random: bool = False
+    """Whether the answer's scores count from random play's, as where they may be below 0."""
 
     @property
     def tasks(self) -> Domain:
         """Made when asked for."""
         return catalogue.domain(self.domain, self.profile) if self.vary is None else vary(self.domain, **self.vary)
+
+    @property
+    def n_tasks(self) -> int:
+        """Told without making them, which may need packages that a reader of results does not have."""
+        if self.vary is None:
+            return self.tasks.n_tasks
+        return math.prod(len(values) for values in self.vary.values() if isinstance(values, list))
+
+    @property
+    def make_learner(self) -> MakeLearner:
+        learner: MakeLearner = catalogue.build("learner", self.learner, self.profile, self.settings or {}, self.domain)
+        return learner
 
     @property
     def life(self) -> int:

@@ -18,9 +18,9 @@ from repertory.sweeps.results import Results
 
 FOLDER = RECOMMEND
 PILOT, CLUSTERS = "/pilot", "/clusters"
-METHODS = ("", PILOT, CLUSTERS)
-"""Ways to come to a number, as they are written after a recommendation's name: by `capacity recommend`, and by two
-others to compare it with."""
+METHODS = {"": "recommendation", PILOT: "pilot", CLUSTERS: "clusters"}
+"""Ways to come to a number, as they are written after a recommendation's name, and what they are called: by `capacity
+recommend`, and by two others to compare it with."""
 SETTLED = 0.95
 """Share of resamples in which a number is the least within the tolerance, for full-length runs to have settled it."""
 
@@ -65,8 +65,9 @@ class Made:
 def forecast_section(root: Path, sweeps: Sequence[Results]) -> Section | None:
     """Of the recommendations in a folder of sweeps; None if there are none."""
     made = [Made.read(file) for file in sorted((root / FOLDER).glob("*.json"))]
+    answers = {row.name: full_answer(row, made[0].tolerance, sweeps) for row in forecasts()} if made else {}
     rows = [
-        _row(row, found, others, sweeps)
+        _row(row, found, others, answers[row.name])
         for row in forecasts()
         for found in made
         if found.name == row.name and not found.method
@@ -92,17 +93,57 @@ def forecast_section(root: Path, sweeps: Sequence[Results]) -> Section | None:
         "5% in the full-length runs above, where they settle it. A learner whose values diverge within the planned "
         "life has no such number. *of all sizes* is the cost as a share of one full run at every size that is "
         "compared. *pilot* is how recommendations used to be made, by two short runs of every size, and *of the pilot* "
-        "the cost as a share of its steps. *clusters* is the number of groups that random play leaves."
+        "the cost as a share of its steps. *clusters* is the number of groups that random play leaves. The second "
+        "table counts, over all seeds, how often each of the three was right where full-length runs settle the answer, "
+        "and how often it told of a learner that diverges instead of giving a number."
     )
-    return Section(FOLDER, "How many policies, foretold", intro, tables=[Table(FOLDER, columns, rows)])
+    tables = [Table(FOLDER, columns, rows), _calibration(made, answers)]
+    return Section(FOLDER, "How many policies, foretold", intro, tables=tables)
 
 
-def _row(row: Forecast, made: Made, by_method: Mapping[str, Made], sweeps: Sequence[Results]) -> dict[str, Any]:
-    answer, is_settled = full_answer(row, made.tolerance, sweeps)
-    sizes = len(candidates(row.tasks.n_tasks))
+def _calibration(made: Sequence[Made], answers: Mapping[str, tuple[str, bool]]) -> Table:
+    """How often each way to a number was right, where full-length runs settle what is."""
+    unsound = {each.name for each in made if each.diverged_after is not None}
+    rows = []
+    for method, name in METHODS.items():
+        own = [each for each in made if each.method == method and each.name in answers]
+        settled = [
+            (each, int(answers[each.name][0])) for each in own if answers[each.name][1] and each.name not in unsound
+        ]
+        hid = [each.policies is not None and each.diverged_after is None for each in own if each.name in unsound]
+        rows.append(
+            {
+                "way": name,
+                "settled": len(settled),
+                "exact": sum(each.policies == answer for each, answer in settled),
+                "within one": sum(_is_right(each, answer) for each, answer in settled),
+                "covered": sum(each.low <= answer <= each.high for each, answer in settled),
+                "unsound": len(hid),
+                "told": len(hid) - sum(hid),
+            }
+        )
+    columns = [
+        name_column("way to a number", "way"),
+        column("answers settled", "settled"),
+        column("exactly right", "exact"),
+        column("within one"),
+        column("interval covers it", "covered"),
+        column("of learners that diverge", "unsound"),
+        column("told so", "told"),
+    ]
+    return Table(f"{FOLDER}-calibration", columns, rows)
+
+
+def _is_right(made: Made, answer: int) -> bool:
+    return made.policies is not None and abs(made.policies - answer) <= 1
+
+
+def _row(row: Forecast, made: Made, by_method: Mapping[str, Made], full: tuple[str, bool]) -> dict[str, Any]:
+    answer, is_settled = full
+    sizes = len(candidates(row.n_tasks))
     right = ""
     if is_settled and made.diverged_after is None:
-        right = "yes" if made.policies is not None and abs(made.policies - int(answer)) <= 1 else "no"
+        right = "yes" if _is_right(made, int(answer)) else "no"
     pilot, clusters = by_method.get(PILOT), by_method.get(CLUSTERS)
     return {
         "name": row.name,
@@ -127,7 +168,7 @@ def full_answer(row: Forecast, tolerance: float, sweeps: Sequence[Results]) -> t
     if found is None or len(scores_by_policies(found, row.learner)) < 2:
         return "", False
     try:
-        estimate = capacity_of(found, row.learner)
+        estimate = capacity_of(found, row.learner, row.above_random)
     except UsageError:  # no runs with a policy for each task, which the others are measured against
         return "", False
     policies = estimate.curve.policies(tolerance)
