@@ -139,6 +139,32 @@ def test_a_budget_too_small_is_said_to_be() -> None:
     assert advice.spent.steps < 100 * 400  # it stopped: a block and a look are the least it can do
 
 
+class LearnsForLong(Ages):
+    """Explores less and less until it is 80,000 steps old, so it gets better and better."""
+
+    def act(self, state: int) -> int:
+        if self.rng.random() > (self.age / 80_000) ** 2:
+            return int(self.rng.integers(self.q.shape[1]))
+        return int(super().act(state))
+
+
+def test_one_policy_for_all_that_comes_as_far_as_one_alone_is_an_answer_for_now() -> None:
+    advice = advise(1, learner=LearnsForLong, blocks=20, block_steps=10_000)
+    assert advice.policies == 1
+    assert not advice.is_clear
+    assert (advice.low, advice.high) == (1, 3)
+    assert "1 policy, as far as the budget allows to say" in str(advice)
+    assert f"it came as far in {advice.tried[-1].steps:,} steps as one alone on a task" in str(advice)
+    assert "still getting better" in str(advice)
+
+
+def test_one_that_does_not_come_as_far_is_none() -> None:
+    advice = advise(2, learner=LearnsForLong, blocks=20, block_steps=10_000)
+    assert advice.policies is None
+    assert "had not levelled off" in str(advice)
+    assert "one policy for all did not come as far" in str(advice)
+
+
 def test_a_task_that_was_begun_when_the_budget_ended_is_left_out(tmp_path: Path) -> None:
     planned = run_spec(grouped_tasks(2, 3), TabularQ, 1, "fixed-partition", **PLAN)
     search = Search(planned, 0.1, Budget(200_000, None), tmp_path, lambda doing, used: None)

@@ -71,6 +71,8 @@ class Advice:
     budget_steps: int
     single_steps: int
     """In which a policy learns one task alone."""
+    has_levelled: bool
+    """Whether it has learned all that it will in them; if not, policies were compared that were still learning."""
     tasks: tuple[int, ...]
     """That were looked at."""
     n_tasks: int
@@ -103,7 +105,12 @@ class Advice:
             enough = f"{enough.split()[0]}, as far as the budget allows to say"
         last = self.tried[-1]
         lost = f"{last.loss:.1%} of what learning gains is lost"
-        if last.loss > self.tolerance:
+        if not self.has_levelled:
+            lost = (
+                f"for all tasks, it came as far in {last.steps:,} steps as one alone on a task did in "
+                f"{self.single_steps:,}; next: a larger budget to be sure"
+            )
+        elif last.loss > self.tolerance:
             lost += f" after {last.steps:,} steps"
             if not self.is_clear:
                 lost += ", still getting less, when the budget was spent; next: a larger budget to be sure"
@@ -166,6 +173,11 @@ class Advice:
             lines.append(f"not looked at: {self.n_tasks - len(self.tasks)} of the {self.n_tasks} tasks")
         if self.policies is None and self.single_steps == 0:
             lines.append("not looked at: sharing, conflict and how long the learner stays sound; next: a larger budget")
+        elif self.policies is not None and not self.has_levelled:
+            lines.append(
+                f"not looked at: what comes after {self.single_steps:,} steps on one task, when a policy alone on it "
+                "was still getting better, and whether tasks conflict then"
+            )
         elif self.health is not None and self.health.share < 1 and self.learner_is_sound:
             lines.append("not looked at: how the learner stands the rest of the planned life")
         return lines
@@ -213,6 +225,7 @@ def advice_of(search: Search, policy_bytes: int, memory: int | None, estimates: 
         spent=search.budget.spent,
         budget_steps=search.budget.steps,
         single_steps=search.single_steps,
+        has_levelled=search.has_levelled,
         tasks=tuple(tasks),
         n_tasks=search.planned.domain.n_tasks,
     )
@@ -225,7 +238,7 @@ def _interval(search: Search) -> tuple[int, int]:
     certain = [tried.policies for tried in search.tried if tried.high <= tolerance]
     last = search.tried[-1].policies if search.tried else 0
     low = possible[0] if possible else min(most, last + 1)
-    if certain:
+    if certain and search.has_levelled:
         return low, max(low, certain[0])
     if search.unanswered:
         return low, most

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.analysis.ageing import ages_within, diverges_within
 from repertory.analysis.partition import LATEST, fewest_lost, grouped, losses, lost_with, projected
 from repertory.analysis.probe import Budget, Probe, Spent
-from repertory.analysis.tried import Conflict, Loss, Places, Tried
+from repertory.analysis.tried import ERRORS, Conflict, Loss, Places, Tried
 from repertory.core.metrics import standard_error
 from repertory.core.seeds import generator
 from repertory.errors import UsageError
@@ -39,10 +39,6 @@ LOOKS = 6
 """While a task is learned alone."""
 LEVEL = 2.0
 """A policy has levelled off if its last third is better than the one before by less than this many tolerances."""
-CONTROL_SHARE = 0.5
-"""Of the budget, beyond which the control is not watched any longer: what is left is for numbers that are not clear."""
-LASTING = 1.5
-"""A fall is one if it is still there after so many times as many updates; what comes back was a dip."""
 TRIES = 2
 """Tasks that are learned alone to find one that needs a policy of its own."""
 POORLY = 0.3
@@ -81,16 +77,22 @@ class Search:
         """Whether the answer is; if not, the budget was spent before it could be."""
         self.single_steps = 0
         """In which a policy learns a task alone."""
+        self.has_levelled = False
+        """Whether it has learned all that it will in them."""
 
     def run(self) -> None:
         """Do all of it; what was done before, in the same folder, is not done again."""
         self._learn_alone()
-        if not self.unanswered:
+        if self.has_levelled:
             self._find_number()
+        elif not self.unanswered:
+            self._compare_while_learning()
         if not self.unanswered and len(self.groups) > 1:
             self._see_conflict()
         if self.single_steps:
-            self._watch_control()
+            self._doing = "control: one task for as many updates as the planned life brings"
+            if diverges_within(self.control, self.planned_updates, self.budget) and not self.unanswered:
+                self.unanswered = "the learner does not stay sound for as long as the planned life"
 
     # ---- what is known
 
@@ -162,14 +164,6 @@ class Search:
     def _has_levelled(self, probe: Probe) -> bool:
         return len(probe.looks) >= LATEST and probe.has_levelled(self.random, LEVEL * self.tolerance)
 
-    def _has_aged(self, probe: Probe, within: float = math.inf) -> bool:
-        """Whether a policy has lost by updates alone what it had learned of its one task, or its values are unsound."""
-        diverged_after = probe.diverged_after
-        if diverged_after is not None and diverged_after <= within:
-            return True
-        has_had_time = min(probe.steps, within) >= SHARED_LEAST * self.single_steps
-        return has_had_time and probe.fall(self.random, within) > self.tolerance
-
     def _random_scores(self) -> NDArray[np.float64]:
         """Of each task of the domain."""
         steps = min(RANDOM_STEPS, max(1, int(RANDOM_SHARE * self.budget.steps / self.planned.domain.n_tasks)))
@@ -215,17 +209,16 @@ class Search:
         order = self._rng.permutation(len(self.tasks)).tolist()
         first = self._probe((order[0],))
         first.train(lambda probe: self._has_levelled(probe) or self.budget.used >= FIRST_SHARE, self.life)
-        if not self._has_levelled(first):
-            learned = first.steps and first.has_learned(self.random)
-            what = "had not levelled off" if learned else "was not clearly better than random play"
+        self.has_levelled = self._has_levelled(first)
+        if not (self.has_levelled or (first.looks and first.has_learned(self.random))):
             self.unanswered = (
-                f"a policy alone on task {first.trained_on[0]} {what} after {first.steps:,} steps, all that one task "
-                "may take of this budget"
+                f"a policy alone on task {first.trained_on[0]} was not clearly better than random play after "
+                f"{first.steps:,} steps, all that one task may take of this budget"
             )
             return
         self.single_steps = first.steps
         self.references = order[:1]
-        for place in order[1:REFERENCES]:
+        for place in order[1:REFERENCES] if self.has_levelled else ():
             if self.budget.used + self.single_steps / self.budget.steps <= REFERENCE_SHARE:
                 self._learn_one(place)
                 self.references.append(place)
@@ -234,6 +227,29 @@ class Search:
         probe = self._probe((place,))
         probe.train(self._has_levelled, LONGER * self.single_steps)
         return probe
+
+    def _compare_while_learning(self) -> None:
+        """Not one task could be learned to the end: does one policy for all come as far with what is left?"""
+        self.is_clear = False
+        self.groups = [tuple(range(len(self.tasks)))]
+        shared = self._probe(self.groups[0])
+        shared.train(self._comes_as_far, self.life)
+        if self._comes_as_far(shared):
+            self.tried.append(self._tried([shared], self.groups))
+            return
+        (first,) = self.alone.values()
+        self.unanswered = (
+            f"a policy alone on task {first.trained_on[0]} had not levelled off after {first.steps:,} steps, all that "
+            "one task may take of this budget, and one policy for all did not come as far with the rest"
+        )
+
+    def _comes_as_far(self, shared: Probe) -> bool:
+        """Whether one policy for all does on a task what the policy alone on it does, beyond doubt."""
+        ((place, first),) = self.alone.items()
+        if len(shared.looks) < LATEST:
+            return False
+        lost = losses(shared.latest[:, place], first.latest[:, place].mean(), self.base[place])
+        return bool(lost.mean() + ERRORS * standard_error(lost) <= self.tolerance)
 
     def _find_number(self) -> None:
         self.groups = [tuple(range(len(self.tasks)))]
@@ -247,7 +263,9 @@ class Search:
             if self.budget.is_spent:
                 self._end_unclear()
                 return
-            if self._ages_within(tried.steps):
+            self._doing = "control: one task for as many updates as the shared policy had"
+            least = SHARED_LEAST * self.single_steps
+            if ages_within(self.control, tried.steps, least, self.random, self.tolerance):
                 self.unanswered = "a policy alone on one task does not keep what it has learned"
                 return
             groups = self._regroup(len(self.groups) + 1)
@@ -257,24 +275,6 @@ class Search:
                 return  # one more would not lose less: what is lost is not lost by sharing
             self.groups = groups
 
-    def _ages_within(self, steps: int) -> bool:
-        """Whether a policy alone on one task has lost by so many updates what it had learned, and does not recover."""
-        self._doing = "control: one task for as many updates as the shared policy had"
-        for within in (steps, int(LASTING * steps)):
-            self.control.train(_has_diverged, within)
-            if not self._has_aged(self.control, within):
-                return False
-        return True
-
-    def _watch_control(self) -> None:
-        """Give it as many updates as the planned life brings, as far as the budget goes. A dip does not end it."""
-        self._doing = "control: one task for as many updates as the planned life brings"
-        self.control.train(
-            lambda probe: _has_diverged(probe) or self.budget.used >= CONTROL_SHARE, self.planned_updates
-        )
-        if _has_diverged(self.control) and not self.unanswered:
-            self.unanswered = "the learner does not stay sound for as long as the planned life"
-
     def _end_unclear(self) -> None:
         """The budget is spent: the last number is the answer if it loses far less than the one before."""
         self.is_clear = False
@@ -282,7 +282,10 @@ class Search:
             self.unanswered = "the budget was spent before a number of policies served the tasks"
 
     def _try(self, groups: Sequence[Places]) -> Tried:
-        serving = [self._serving(group, len(groups)) for group in groups]
+        return self._tried([self._serving(group, len(groups)) for group in groups], groups)
+
+    def _tried(self, serving: Sequence[Probe], groups: Sequence[Places]) -> Tried:
+        """What groups of tasks lose, each with its policy."""
         found = [self._loss(probe, group) for probe, group in zip(serving, groups, strict=True)]
         shares = np.array([len(group) for group in groups]) / len(self.tasks)
         worst = max(
@@ -386,7 +389,3 @@ class Search:
         own = (self.tasks[pair[0]], self.tasks[pair[1]])
         if probe.looks:
             self.conflict = Conflict(own, self._loss(probe, pair).now, probe.steps)
-
-
-def _has_diverged(probe: Probe) -> bool:
-    return probe.diverged_after is not None
