@@ -13,7 +13,7 @@ from rich.console import Console
 
 from repertory.cli.forecasts import forecasts_in_console
 from repertory.errors import UsageError
-from repertory.paper.experiments import experiment_names
+from repertory.paper.experiments import experiment, experiment_names
 from repertory.paper.forecasts import Forecast, forecasts
 from repertory.report.forecasts import CLUSTERS, FOLDER, PILOT, Made, forecast_section, full_answer
 from repertory.runs.folder import RunFolder
@@ -39,6 +39,13 @@ def test_what_is_asked_exists(row: Forecast) -> None:
         pytest.importorskip("Box2D")
     assert row.tasks.n_tasks == row.n_tasks > 1
     assert callable(row.make_learner)
+    if row.groups is not None:
+        assert sum(row.groups) == row.n_tasks
+    if row.vary is not None and row.answer is not None:  # the same as in the sweep that has the answer
+        asked = experiment(row.answer.rsplit("-", 1)[0])
+        (settings,) = {json.dumps(each.settings, sort_keys=True) for each in asked.conditions.values()}
+        assert json.loads(settings) == {"domain": {"vary": row.vary}, "learner": row.settings}
+        assert (asked.domain, asked.blocks, asked.block_steps) == (row.domain, row.blocks, row.block_steps)
 
 
 def sweep_with(root: Path, scores: dict[int, float], spread: float) -> Path:
@@ -112,6 +119,7 @@ def test_each_way_to_a_number_is_counted(tmp_path: Path) -> None:
         replace(made(None), **known, seed=2, low=1, high=54),
         replace(made(9), **known, method=PILOT, low=2, high=9),
         made(None, "cartpole27-dqn-text", diverged_after=5_000),
+        replace(made(None, "cartpole27-dqn-text"), seed=1),  # ended by its budget, which tells nothing of it
         replace(made(1, "cartpole27-dqn-text"), method=PILOT),
     ]
     for number, each in enumerate(every):
@@ -119,7 +127,7 @@ def test_each_way_to_a_number_is_counted(tmp_path: Path) -> None:
     section = forecast_section(tmp_path, [])
     assert section is not None
     ours, pilot, clusters = [list(row.values()) for row in section.tables[1].rows]
-    assert ours == ["recommendation", 3, 1, 2, 2, 1, 1]
+    assert ours == ["recommendation", 3, 1, 2, 2, 2, 1]
     assert pilot == ["pilot", 1, 0, 0, 1, 1, 0]
     assert clusters == ["clusters", 0, 0, 0, 0, 0, 0]
 

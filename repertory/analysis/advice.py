@@ -27,7 +27,7 @@ class LearnerHealth:
     planned: int
     """Steps that the planned life gives to each policy."""
     diverged_after: int | None
-    """Steps after which its values had passed what is possible; None if they never did."""
+    """Steps after which its values had passed what is possible; None if they did not, or later than planned."""
     fall: float
     """From its best third to its last."""
 
@@ -107,8 +107,8 @@ class Advice:
         lost = f"{last.loss:.1%} of what learning gains is lost"
         if not self.has_levelled:
             lost = (
-                f"for all tasks, it came as far in {last.steps:,} steps as one alone on a task did in "
-                f"{self.single_steps:,}; next: a larger budget to be sure"
+                f"one for all tasks came as far in {last.steps:,} steps on task {self.regrets.index[0]} as one alone "
+                f"on it in {self.single_steps:,}; next: a larger budget to be sure"
             )
         elif last.loss > self.tolerance:
             lost += f" after {last.steps:,} steps"
@@ -171,8 +171,9 @@ class Advice:
         lines = []
         if len(self.tasks) < self.n_tasks:
             lines.append(f"not looked at: {self.n_tasks - len(self.tasks)} of the {self.n_tasks} tasks")
-        if self.policies is None and self.single_steps == 0:
-            lines.append("not looked at: sharing, conflict and how long the learner stays sound; next: a larger budget")
+        if self.policies is None and not self.has_levelled:
+            sharing = "sharing, conflict" if self.single_steps == 0 else "conflict"
+            lines.append(f"not looked at: {sharing} and how long the learner stays sound; next: a larger budget")
         elif self.policies is not None and not self.has_levelled:
             lines.append(
                 f"not looked at: what comes after {self.single_steps:,} steps on one task, when a policy alone on it "
@@ -201,7 +202,9 @@ def advice_of(search: Search, policy_bytes: int, memory: int | None, estimates: 
     if search.single_steps:
         control = search.control
         fall = control.fall(search.random)
-        health = LearnerHealth(control.steps, search.planned_updates, control.diverged_after, fall)
+        planned, diverged_after = search.planned_updates, control.diverged_after
+        is_in_time = diverged_after is not None and diverged_after <= planned
+        health = LearnerHealth(control.steps, planned, diverged_after if is_in_time else None, fall)
     regrets = search.regrets(probes) if probes else np.empty((0, len(tasks)))
     regrets_of = pd.Index([" ".join(map(str, probe.trained_on)) for probe in probes], name="trained on")
     most = None if memory is None else memory // policy_bytes

@@ -23,9 +23,12 @@ def ages_within(control: Probe, steps: int, least: int, base: NDArray[np.float64
 
     Before `least` steps it cannot have lost anything yet. `base` is what random play scores on each task.
     """
-    for within in (steps, int(LASTING * steps)):
+    life = control.spec.blocks * control.spec.block_steps
+    for within in (min(steps, life), min(int(LASTING * steps), life)):
         control.train(_has_diverged, within)
-        if not _has_aged(control, within, least, base, tolerance):
+        # Where the budget ended first, nobody has seen whether it recovers.
+        is_seen = _has_diverged(control) or control.steps >= within
+        if not (is_seen and _has_aged(control, within, least, base, tolerance)):
             return False
     return True
 
@@ -33,7 +36,7 @@ def ages_within(control: Probe, steps: int, least: int, base: NDArray[np.float64
 def diverges_within(control: Probe, steps: int, budget: Budget) -> bool:
     """Whether its values pass what is possible in so many steps, as far as the budget goes. A dip does not end it."""
     control.train(lambda probe: _has_diverged(probe) or budget.used >= CONTROL_SHARE, steps)
-    return _has_diverged(control)
+    return control.diverged_after is not None and control.diverged_after <= steps
 
 
 def _has_aged(control: Probe, within: float, least: int, base: NDArray[np.float64], tolerance: float) -> bool:

@@ -79,7 +79,7 @@ def capacity_curve(scores: Mapping[int, float], n_tasks: int) -> CapacityCurve:
     if not best > 0:
         raise UsageError(
             f"the score with {reference} policies is {best:.4g}; capacity is a share of it and needs it above 0: train "
-            "longer, or count from random play (--above-random)"
+            "longer, or count from random play's (repertory capacity empirical --above-random)"
         )
     steps: list[Step] = []
     fewest = reference + 1

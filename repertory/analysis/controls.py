@@ -41,8 +41,8 @@ def random_scores_of(run: Run) -> dict[int, float]:
     scores = None if summary is None else summary.random_scores
     if scores is None or len(scores) != len(run.settings["task_names"]):
         raise UsageError(
-            f"{run.path} does not say how random play scores, which forgetting and transfer of {run.condition} are "
-            f"measured by; next: repertory migrate {run.path}"
+            f"{run.path} does not say how random play scores, which {run.condition} is measured against; next: "
+            f"repertory migrate {run.path}"
         )
     return dict(enumerate(scores))
 

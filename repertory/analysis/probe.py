@@ -192,6 +192,7 @@ class Probe(Monitor):
         if self.diverged or self.steps >= at_most or self._budget.is_spent or (self.looks and enough(self)):
             return
         self._enough, self._at_most = enough, at_most
+        self._player = EpisodePlayer(self.spec.domain)
         try:
             self.blocks = live_spec(self.spec, self.path, [self]).blocks
         except Diverged:
@@ -202,7 +203,6 @@ class Probe(Monitor):
 
     def lifetime_begins(self, lifetime: Lifetime) -> None:
         self._lifetime = lifetime
-        self._player = EpisodePlayer(self.spec.domain)
         # A run that was killed goes on from its last checkpoint, and what was seen later is seen again.
         self.looks = [look for look in self.looks if look.steps <= lifetime.steps]
         self._clock, self._core_clock = time.monotonic(), time.process_time()

@@ -6,7 +6,8 @@
 The answer is the least number of policies with which the tasks, grouped well, lose no more than the tolerance, on
 average, against the best policy known for each. It is found from the small end:
 
-1. A few tasks are each learned alone, until the policy levels off: what can be had, and how long it takes.
+1. A few tasks are each learned alone, until the policy levels off: what can be had, and how long it takes. If the
+   budget is too small for that, but one policy for all comes as far as one alone on a task, one is the answer for now.
 2. One policy learns all of them. If it serves them, or one of the policies trained alone does, the answer is 1.
 3. If not, is it the learner? A policy alone on one task is given as many updates (the control). If it falls as well,
    more policies would only hide that.

@@ -244,11 +244,12 @@ class Search:
         )
 
     def _comes_as_far(self, shared: Probe) -> bool:
-        """Whether one policy for all does on a task what the policy alone on it does, beyond doubt."""
+        """Whether one policy for all does on a task what one alone on it does, beyond doubt, and fails no other."""
         ((place, first),) = self.alone.items()
-        if len(shared.looks) < LATEST:
+        alone, random = first.latest[:, place].mean(), self.base[place]
+        if len(shared.looks) < LATEST or not alone > random or self._is_any_poorly_served():
             return False
-        lost = losses(shared.latest[:, place], first.latest[:, place].mean(), self.base[place])
+        lost = losses(shared.latest[:, place], alone, random)
         return bool(lost.mean() + ERRORS * standard_error(lost) <= self.tolerance)
 
     def _find_number(self) -> None:

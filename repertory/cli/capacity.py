@@ -53,7 +53,10 @@ def empirical_in_console(
     estimates = {learner: capacity_of(results, learner, above_random) for learner in learners_with_scores(results)}
     published = {} if results.experiment is None or above_random else results.experiment.capacity
     table = view.empirical_table(estimates, tolerance, published)
-    view.print_frame(console, view.scores_table(estimates))
+    scores = view.scores_table(estimates)
+    view.print_frame(
+        console, scores.rename(columns={"lifetime score": "above random play"}) if above_random else scores
+    )
     console.print()
     console.print(to_console(table))
     for learner in () if above_random else estimates:  # its parts are shares of scores that count from 0
@@ -61,7 +64,8 @@ def empirical_in_console(
     if min(min(estimate.runs.values()) for estimate in estimates.values()) < 2:
         console.print("no intervals: they need at least two runs of each condition", soft_wrap=True)
     chart = view.empirical_figure(estimates, tolerance)
-    view.save(console, out, f"empirical-{results.path.resolve().name}", pd.DataFrame(table.rows), chart)
+    name = f"empirical-{results.path.resolve().name}{'-above-random' if above_random else ''}"
+    view.save(console, out, name, pd.DataFrame(table.rows), chart)
 
 
 def _print_parts(console: Console, learner: str, parts: Sequence[CapacityParts]) -> None:
@@ -128,7 +132,7 @@ def recommend_in_console(
     """The options are those of `recommend_policies`; what it trains is saved, and the same command goes on with it."""
     name = _recommendation_name(domain, learner, options["profile"])
     tasks, policies = changed_components(domain, learner, options["profile"], set_ or [], vary or [])
-    if changes := sorted([*(set_ or []), *(vary or [])]):
+    if changes := [*(set_ or []), *(vary or [])]:  # in another order, tasks have other numbers
         name += f"-{crc32(repr(changes).encode()):08x}"
     options |= {"steps": parse_steps(steps), "seconds": parse_seconds(budget)}
     check_new_folder(out)

@@ -74,8 +74,10 @@ def clusters(
 @app.command()
 def recommend(
     context: typer.Context,
-    domain: Annotated[str, typer.Argument(help="Which tasks; see 'repertory list domains'.")],
-    learner: Annotated[str, typer.Option(help="What each policy is; see 'repertory list learners'.")],
+    domain: Annotated[
+        str, typer.Argument(help="Which tasks: see 'repertory list domains'; a Gymnasium id; or FILE.py:NAME.")
+    ],
+    learner: Annotated[str, typer.Option(help="What each policy is: see 'repertory list learners'; or sb3:PPO.")],
     tolerance: Annotated[float, typer.Option(help="Share of what learning gains that may be given up.")] = 0.05,
     memory: Annotated[str | None, typer.Option(help="The most that the library may take, such as 200MB.")] = None,
     blocks: Annotated[int | None, typer.Option(help="Blocks of the life that you plan; it is not run.")] = None,

@@ -51,7 +51,12 @@ def forecasts_in_console(console: Console, patterns: Sequence[str], seed: int, o
 
 
 def _selected(patterns: Sequence[str]) -> list[tuple[Forecast, str]]:
-    names = {row.name + method: (row, method) for method in METHODS for row in forecasts()}
+    names = {
+        row.name + method: (row, method)
+        for method in METHODS
+        for row in forecasts()
+        if not (method == PILOT and row.above_random)  # it takes shares of scores that count from 0
+    }
     for pattern in patterns:
         if not fnmatch.filter(names, pattern):
             raise unknown("recommendation", pattern, list(names))

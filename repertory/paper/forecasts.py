@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import tomllib
 from collections.abc import Mapping
@@ -31,8 +32,8 @@ class Forecast:
     block_steps: int | None = None
     answer: str | None = None
     """The sweep whose unadaptive runs tell."""
-    known: int | None = None
-    """The answer, where the tasks were made so."""
+    groups: tuple[int, ...] | None = None
+    """How many tasks, one after another, each true group has, where the tasks were made so: one policy for each."""
     vary: Mapping[str, Any] | None = None
     """What varies, where `domain` is an environment and not one of the catalogue's."""
     settings: Mapping[str, Any] | None = None
@@ -55,6 +56,18 @@ class Forecast:
         return math.prod(len(values) for values in self.vary.values() if isinstance(values, list))
 
     @property
+    def known(self) -> int | None:
+        """The answer, where the tasks were made so."""
+        return None if self.groups is None else len(self.groups)
+
+    @property
+    def true_groups(self) -> list[list[int]] | None:
+        if self.groups is None:
+            return None
+        ends = list(itertools.accumulate(self.groups))
+        return [list(range(end - size, end)) for size, end in zip(self.groups, ends, strict=True)]
+
+    @property
     def make_learner(self) -> MakeLearner:
         learner: MakeLearner = catalogue.build("learner", self.learner, self.profile, self.settings or {}, self.domain)
         return learner
@@ -69,4 +82,8 @@ class Forecast:
 @cache
 def forecasts() -> tuple[Forecast, ...]:
     content = tomllib.loads(resources.files("repertory.paper").joinpath("forecasts.toml").read_text())
-    return tuple(Forecast(name, **row) for name, row in content.items())
+    return tuple(Forecast(name, **_frozen(row)) for name, row in content.items())
+
+
+def _frozen(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {"groups": tuple(row["groups"])} if "groups" in row else row

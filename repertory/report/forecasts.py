@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from repertory.analysis.controls import capacity_of, scores_by_policies
+from repertory.analysis.controls import capacity_of, runs_by_policies, scores_by_policies
 from repertory.analysis.pilot import candidates
 from repertory.errors import UsageError
 from repertory.paper.forecasts import RECOMMEND, Forecast, forecasts
@@ -81,6 +82,7 @@ def forecast_section(root: Path, sweeps: Sequence[Results]) -> Section | None:
         name_column("says", "says"),
         name_column("full-length answer", "answer"),
         name_column("right", "right"),
+        name_column("groups", "groups"),
         Column("steps", lambda row: f"{row['steps'] / 1e6:.1f} M"),
         Column("of all sizes", lambda row: f"{row['share']:.1%}"),
         column("core-minutes", "core minutes"),
@@ -94,23 +96,38 @@ def forecast_section(root: Path, sweeps: Sequence[Results]) -> Section | None:
         "life has no such number. *of all sizes* is the cost as a share of one full run at every size that is "
         "compared. *pilot* is how recommendations used to be made, by two short runs of every size, and *of the pilot* "
         "the cost as a share of its steps. *clusters* is the number of groups that random play leaves. The second "
-        "table counts, over all seeds, how often each of the three was right where full-length runs settle the answer, "
+        "table counts, over all that was made in each of the three ways, how often it was right where full-length runs "
+        "settle the answer, "
         "and how often it told of a learner that diverges instead of giving a number."
     )
-    tables = [Table(FOLDER, columns, rows), _calibration(made, answers)]
+    tables = [Table(FOLDER, columns, rows), _calibration(made, answers, _unsound(made, sweeps))]
     return Section(FOLDER, "How many policies, foretold", intro, tables=tables)
 
 
-def _calibration(made: Sequence[Made], answers: Mapping[str, tuple[str, bool]]) -> Table:
+def _unsound(made: Sequence[Made], sweeps: Sequence[Results]) -> set[str]:
+    """What was asked about learners whose values diverge, in full-length runs or in what was trained to tell."""
+    return {
+        row.name
+        for row in forecasts()
+        if any(each.name == row.name and each.diverged_after is not None for each in made)
+        or any(
+            run.divergence is not None
+            for results in sweeps
+            if results.path.resolve().name == row.answer
+            for run in itertools.chain(*runs_by_policies(results, row.learner).values())
+        )
+    }
+
+
+def _calibration(made: Sequence[Made], answers: Mapping[str, tuple[str, bool]], unsound: set[str]) -> Table:
     """How often each way to a number was right, where full-length runs settle what is."""
-    unsound = {each.name for each in made if each.diverged_after is not None}
     rows = []
     for method, name in METHODS.items():
         own = [each for each in made if each.method == method and each.name in answers]
         settled = [
             (each, int(answers[each.name][0])) for each in own if answers[each.name][1] and each.name not in unsound
         ]
-        hid = [each.policies is not None and each.diverged_after is None for each in own if each.name in unsound]
+        told = [each.policies is None and each.diverged_after is not None for each in own if each.name in unsound]
         rows.append(
             {
                 "way": name,
@@ -118,8 +135,8 @@ def _calibration(made: Sequence[Made], answers: Mapping[str, tuple[str, bool]]) 
                 "exact": sum(each.policies == answer for each, answer in settled),
                 "within one": sum(_is_right(each, answer) for each, answer in settled),
                 "covered": sum(each.low <= answer <= each.high for each, answer in settled),
-                "unsound": len(hid),
-                "told": len(hid) - sum(hid),
+                "unsound": len(told),
+                "told": sum(told),
             }
         )
     columns = [
@@ -128,7 +145,7 @@ def _calibration(made: Sequence[Made], answers: Mapping[str, tuple[str, bool]]) 
         column("exactly right", "exact"),
         column("within one"),
         column("interval covers it", "covered"),
-        column("of learners that diverge", "unsound"),
+        column("made for learners that diverge", "unsound"),
         column("told so", "told"),
     ]
     return Table(f"{FOLDER}-calibration", columns, rows)
@@ -151,6 +168,7 @@ def _row(row: Forecast, made: Made, by_method: Mapping[str, Made], full: tuple[s
         "says": str(made),
         "answer": answer if is_settled else f"{answer}, not settled" if answer else "no runs yet",
         "right": right,
+        "groups": "" if row.true_groups is None else "true" if sorted(made.groups) == row.true_groups else "not true",
         "steps": made.steps,
         "share": made.steps / (row.life * sizes),
         "core minutes": made.core_seconds / 60,
