@@ -202,9 +202,8 @@ def advice_of(search: Search, policy_bytes: int, memory: int | None, estimates: 
     if search.single_steps:
         control = search.control
         fall = control.fall(search.random)
-        planned, diverged_after = search.planned_updates, control.diverged_after
-        is_in_time = diverged_after is not None and diverged_after <= planned
-        health = LearnerHealth(control.steps, planned, diverged_after if is_in_time else None, fall)
+        planned = search.planned_updates
+        health = LearnerHealth(control.steps, planned, control.diverged_within(planned), fall)
     regrets = search.regrets(probes) if probes else np.empty((0, len(tasks)))
     regrets_of = pd.Index([" ".join(map(str, probe.trained_on)) for probe in probes], name="trained on")
     most = None if memory is None else memory // policy_bytes

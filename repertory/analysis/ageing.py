@@ -5,8 +5,6 @@ What it loses there is lost by updates alone, for no other task can interfere.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,12 +34,11 @@ def ages_within(control: Probe, steps: int, least: int, base: NDArray[np.float64
 def diverges_within(control: Probe, steps: int, budget: Budget) -> bool:
     """Whether its values pass what is possible in so many steps, as far as the budget goes. A dip does not end it."""
     control.train(lambda probe: _has_diverged(probe) or budget.used >= CONTROL_SHARE, steps)
-    return control.diverged_after is not None and control.diverged_after <= steps
+    return control.diverged_within(steps) is not None
 
 
 def _has_aged(control: Probe, within: float, least: int, base: NDArray[np.float64], tolerance: float) -> bool:
-    diverged_after = math.inf if control.diverged_after is None else control.diverged_after
-    if diverged_after <= within:
+    if control.diverged_within(within) is not None:
         return True
     return min(control.steps, within) >= least and control.fall(base, within) > tolerance
 

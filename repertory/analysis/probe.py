@@ -180,6 +180,11 @@ class Probe(Monitor):
             return int(self.blocks["steps"].to_numpy()[: found.block + 1].sum())
         return self.steps if self.diverged else None
 
+    def diverged_within(self, steps: float) -> int | None:
+        """The same, if it was not later than that."""
+        after = self.diverged_after
+        return after if after is not None and after <= steps else None
+
     @property
     def policy(self) -> Any:
         """As it was saved last."""

@@ -97,8 +97,7 @@ def forecast_section(root: Path, sweeps: Sequence[Results]) -> Section | None:
         "compared. *pilot* is how recommendations used to be made, by two short runs of every size, and *of the pilot* "
         "the cost as a share of its steps. *clusters* is the number of groups that random play leaves. The second "
         "table counts, over all that was made in each of the three ways, how often it was right where full-length runs "
-        "settle the answer, "
-        "and how often it told of a learner that diverges instead of giving a number."
+        "settle the answer, and how often it told of a learner that diverges instead of giving a number."
     )
     tables = [Table(FOLDER, columns, rows), _calibration(made, answers, _unsound(made, sweeps))]
     return Section(FOLDER, "How many policies, foretold", intro, tables=tables)
