@@ -12,7 +12,7 @@ from rich.console import Console
 import repertory
 from repertory.analysis.advice import Advice
 from repertory.analysis.ageing import ages_within
-from repertory.analysis.partition import fewest_lost, grouped, losses, lost_with, task_tree
+from repertory.analysis.partition import fewest_lost, grouped, losses, lost_with, most_opposed, task_tree
 from repertory.analysis.probe import LOOKS_FILE, Budget
 from repertory.analysis.search import Search
 from repertory.cli.capacity import parse_seconds, recommend_in_console
@@ -52,7 +52,36 @@ def test_two_tasks_of_different_groups_are_shown_to_conflict() -> None:
     conflict = advise(2).conflict
     assert conflict is not None
     assert conflict.tasks[0] // 3 != conflict.tasks[1] // 3
-    assert conflict.loss > 0.3
+    assert conflict.loss > 0.5
+    assert conflict.is_one
+
+
+@pytest.mark.parametrize(("one", "other"), [(0, 1), (0, 2), (3, 5), (0, 3), (2, 4)])
+def test_tasks_that_one_policy_can_learn_are_not_in_conflict(one: int, other: int, tmp_path: Path) -> None:
+    """However little a policy that was trained on the one knows of the other."""
+    search = begun_search(tmp_path)
+    search._learn_one(one)
+    search._learn_one(other)
+    assert search._are_in_conflict([(one,), (other,)]) == (one // 3 != other // 3)
+    assert search.conflict is not None
+    assert search.conflict.is_one == (one // 3 != other // 3)
+
+
+def test_a_pair_that_the_budget_cuts_short_shows_no_conflict(tmp_path: Path) -> None:
+    search = begun_search(tmp_path)
+    search._learn_one(0)
+    search._learn_one(3)
+    search.budget.steps = search.budget.spent.steps + search.single_steps // 2
+    assert not search._are_in_conflict([(0, 1, 2), (3, 4, 5)])
+    assert search.conflict is None
+
+
+def begun_search(folder: Path) -> Search:
+    """Of two groups of three tasks, with the first tasks learned alone."""
+    planned = run_spec(grouped_tasks(2, 3), "q-table", 1, "fixed-partition", **PLAN)
+    search = Search(planned, 0.1, Budget(200_000, None), folder, lambda doing, used: None)
+    search._learn_alone()
+    return search
 
 
 class Ages(TabularQ):
@@ -95,6 +124,19 @@ class Diverges(Ages):
 
     def health(self) -> dict[str, float]:
         return {"q_largest": 10.0 if self.age > 20_000 else 1.0, "q_bound": 1.0}
+
+
+class BeginsLate(Ages):
+    """Plays one and the same action until it has seen something of the world."""
+
+    def act(self, state: int) -> int:
+        return 0 if self.age < 5_000 else int(super().act(state))
+
+
+def test_a_learner_that_has_hardly_begun_has_not_levelled_off() -> None:
+    advice = advise(1, learner=BeginsLate, blocks=1_000)
+    assert advice.single_steps >= 10_000
+    assert advice.policies == 1
 
 
 def test_a_learner_that_wears_out_is_said_to() -> None:
@@ -181,14 +223,12 @@ def test_one_that_does_not_come_as_far_is_none() -> None:
 
 
 def test_a_task_that_was_begun_when_the_budget_ended_is_left_out(tmp_path: Path) -> None:
-    planned = run_spec(grouped_tasks(2, 3), TabularQ, 1, "fixed-partition", **PLAN)
-    search = Search(planned, 0.1, Budget(200_000, None), tmp_path, lambda doing, used: None)
-    search._learn_alone()
+    search = begun_search(tmp_path)
     begun = next(place for place in range(6) if place not in search.alone)
     assert not search._probe((begun,)).looks
     search.groups = [(0, 1, 2), (3, 4, 5)]
     assert search._groups_worth_it(2) in (None, search.groups)
-    search._see_conflict()
+    search._are_in_conflict(search.groups)
     assert search.conflict is None or begun not in search.conflict.tasks
 
 
@@ -312,6 +352,14 @@ def test_the_fewest_are_the_best_of_all_sets() -> None:
 def test_groups_hold_every_task_once() -> None:
     table = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
     assert grouped(table, [0, 1]) == [(0, 1), (2,)]
+
+
+def test_of_groups_most_alike_the_tasks_are_taken_that_are_most_unlike() -> None:
+    homes = [0, 1, 2, 3]
+    table = np.array([[0.0, 0.1, 0.2, 0.9], [0.1, 0.0, 0.3, 0.9], [0.2, 0.3, 0.0, 0.9], [0.9, 0.9, 0.9, 0.0]])
+    assert most_opposed(table, homes, [(0, 1), (2,), (3,)]) == (1, 2)
+    assert most_opposed(table, homes, [(0, 1, 2), (3,)])[1] == 3  # type: ignore[index]
+    assert most_opposed(table, homes, [(0, 1, 2), (4,)]) is None  # nobody was trained on 4
 
 
 def test_tasks_on_which_all_policies_lose_alike_are_joined_first() -> None:

@@ -136,8 +136,9 @@ class Advice:
             lines += [f"together: {_listed(group)}" for group in self.groups]
         if self.conflict is not None:
             one, other = self.conflict.tasks
-            found = "are in conflict" if self.conflict.loss > self.tolerance else "do not conflict by themselves"
-            lines.append(f"tasks {one} and {other} {found}: one policy for both loses {self.conflict.loss:.0%}")
+            found = "are in conflict" if self.conflict.is_one else "do not conflict by themselves"
+            lost = f"one policy for both loses {self.conflict.loss:.0%} on the worse"
+            lines.append(f"tasks {one} and {other} {found}: {lost}")
         return lines
 
     def _learner(self) -> list[str]:

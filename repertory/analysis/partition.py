@@ -53,6 +53,23 @@ def grouped(table: NDArray[np.float64], chosen: Sequence[int]) -> list[tuple[int
     return sorted(group for group in groups if group)
 
 
+def most_opposed(
+    table: NDArray[np.float64], homes: Sequence[int], groups: Sequence[Sequence[int]]
+) -> tuple[int, int] | None:
+    """Of the two groups that are most alike, the two tasks whose policies lose most on each other's.
+
+    Rows of the table are policies, each trained on its home alone. None where fewer than two groups have one.
+    """
+    row = {home: number for number, home in enumerate(homes)}
+    worst = []
+    for one, other in itertools.combinations(groups, 2):
+        pairs = [(mine, yours) for mine in one for yours in other if mine in row and yours in row]
+        if pairs:
+            lost = [float(table[row[mine], yours] + table[row[yours], mine]) for mine, yours in pairs]
+            worst.append((max(lost), pairs[lost.index(max(lost))]))
+    return min(worst)[1] if worst else None
+
+
 def projected(steps: NDArray[np.float64], lost: NDArray[np.float64], at: float) -> float:
     """What will be lost after `at` steps, by the trend of what was lost: a power of the steps, fitted with caution.
 

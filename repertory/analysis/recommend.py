@@ -11,10 +11,11 @@ average, against the best policy known for each. It is found from the small end:
 2. One policy learns all of them. If it serves them, or one of the policies trained alone does, the answer is 1.
 3. If not, is it the learner? A policy alone on one task is given as many updates (the control). If it falls as well,
    more policies would only hide that.
-4. If not, tasks are in conflict: every policy has been played on every task, and those that do well under the same
-   one form groups. The worst served task is learned alone, the tasks are grouped anew, a policy is trained for each
-   group; and so on with one more policy, until the tasks are served or the budget is spent.
-5. Two tasks of different groups are learned by one policy, to see the conflict itself.
+4. If not, tasks may be in conflict: every policy has been played on every task, and those that do well under the same
+   one form groups. A task that all serve poorly is learned alone, and the tasks are grouped anew.
+5. Two tasks of the two groups that are most alike are learned by one policy. If it learns both, no further policy is
+   needed, only training. If not, a policy is trained for each group; and so on with one more policy, until the tasks
+   are served or the budget is spent.
 6. The control goes on, up to half of the budget: does a policy stay sound for as many updates as the planned life
    gives to each of so many? If its values pass what is possible, that is told in place of a number.
 7. Beside what each policy loses, what theory makes of sampled transitions (`repertory.analysis.carried`).

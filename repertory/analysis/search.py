@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.analysis.ageing import ages_within, diverges_within
-from repertory.analysis.partition import LATEST, fewest_lost, grouped, losses, lost_with, projected
+from repertory.analysis.partition import LATEST, fewest_lost, grouped, losses, lost_with, most_opposed, projected
 from repertory.analysis.probe import Budget, Probe, Spent
 from repertory.analysis.tried import ERRORS, Conflict, Loss, Places, Tried
 from repertory.core.metrics import standard_error
@@ -39,9 +39,11 @@ LOOKS = 6
 """While a task is learned alone."""
 LEVEL = 2.0
 """A policy has levelled off if its last third is better than the one before by less than this many tolerances."""
-TRIES = 2
+LEVEL_LEAST = 0.01
+"""Of the planned life, before which nothing has levelled off: a learner that has hardly begun is level as well."""
+TRIES = 3
 """Tasks that are learned alone to find one that needs a policy of its own."""
-POORLY = 0.3
+POORLY = 0.5
 """A task is poorly served on which the best policy gains less than this share of what is usual."""
 RANDOM_STEPS, RANDOM_SHARE = 2_000, 0.02
 """Of random play on each task, at most; and the share of the budget that it may take on all."""
@@ -87,8 +89,6 @@ class Search:
             self._find_number()
         elif not self.unanswered:
             self._compare_while_learning()
-        if not self.unanswered and len(self.groups) > 1:
-            self._see_conflict()
         if self.single_steps:
             self._doing = "control: one task for as many updates as the planned life brings"
             if diverges_within(self.control, self.planned_updates, self.budget) and not self.unanswered:
@@ -162,7 +162,9 @@ class Search:
         return self._loss(probe, group).high <= self.tolerance
 
     def _has_levelled(self, probe: Probe) -> bool:
-        return len(probe.looks) >= LATEST and probe.has_levelled(self.random, LEVEL * self.tolerance)
+        if len(probe.looks) < LATEST or probe.steps < LEVEL_LEAST * self.life:
+            return False
+        return probe.has_levelled(self.random, LEVEL * self.tolerance)
 
     def _random_scores(self) -> NDArray[np.float64]:
         """Of each task of the domain."""
@@ -222,6 +224,8 @@ class Search:
             if self.budget.used + self.single_steps / self.budget.steps <= REFERENCE_SHARE:
                 self._learn_one(place)
                 self.references.append(place)
+        # One may have been an easy task, or a hard one.
+        self.single_steps = int(np.median([self.alone[place].steps for place in self.references]))
 
     def _learn_one(self, place: int) -> Probe:
         probe = self._probe((place,))
@@ -270,16 +274,16 @@ class Search:
                 self.unanswered = "a policy alone on one task does not keep what it has learned"
                 return
             groups = self._regroup(len(self.groups) + 1)
-            if groups is None:
+            if groups is None or not self._are_in_conflict(groups):
                 if self.budget.is_spent:
                     self._end_unclear()
                 return  # one more would not lose less: what is lost is not lost by sharing
             self.groups = groups
 
     def _end_unclear(self) -> None:
-        """The budget is spent: the last number is the answer if it loses far less than the one before."""
+        """The budget is spent: the last number is the answer for now, if there is a reason for one more than one."""
         self.is_clear = False
-        if len(self.tried) < 2 or self.tried[-1].loss > self.tried[-2].loss / 2:
+        if len(self.tried) < 2:
             self.unanswered = "the budget was spent before a number of policies served the tasks"
 
     def _try(self, groups: Sequence[Places]) -> Tried:
@@ -316,10 +320,10 @@ class Search:
             for probe in self.alone.values():
                 if self._serves(probe, group):
                     return probe
-        self._learn_together(group, SHARED_MOST)
+        self._learn_together(group)
         return min(self.probes, key=lambda probe: self._loss(probe, group).expected)
 
-    def _learn_together(self, group: Places, longest: int) -> Probe:
+    def _learn_together(self, group: Places) -> None:
         """Until one policy has levelled off, and either serves the group or has had time enough to."""
 
         def enough(probe: Probe) -> bool:
@@ -331,16 +335,13 @@ class Search:
             had_its_time = self._serves(probe, group) or probe.steps >= SHARED_LEAST * self.single_steps
             return had_its_time and self._has_levelled(probe)
 
-        probe = self._probe(group)
-        probe.train(enough, longest * self.single_steps)
-        return probe
+        self._probe(group).train(enough, SHARED_MOST * self.single_steps)
 
     def _regroup(self, count: int) -> list[Places] | None:
         """The tasks in so many groups; None if no task is found that makes it worth one more."""
-        for _ in range(TRIES + 1):
-            if not self._is_any_poorly_served() and (groups := self._groups_worth_it(count)):
-                return groups
-            if self.budget.is_spent or len(self.alone) == len(self.tasks):
+        for _ in range(TRIES):
+            is_enough = len(self.alone) >= count and not self._is_any_poorly_served()
+            if is_enough or self.budget.is_spent or len(self.alone) == len(self.tasks):
                 break
             self._learn_one(self._worst_served())
         return self._groups_worth_it(count)
@@ -372,21 +373,22 @@ class Search:
         usual = float(np.median(self._gains()[list(self.alone)]))
         return bool(self._gains()[self._worst_served()] < POORLY * usual)
 
-    def _see_conflict(self) -> None:
-        """Learn the two most different tasks of two groups with one policy."""
+    def _are_in_conflict(self, groups: Sequence[Places]) -> bool:
+        """Whether one policy for a task of each of the two groups that are most alike does not learn both.
+
+        Groups may differ by no more than what policies happened to learn first; those need training, not a policy more.
+        """
         seen = [place for place, probe in self.alone.items() if probe.looks]
-        pairs = [
-            (one, other)
-            for one in seen
-            for other in seen
-            if one < other and not any({one, other} <= set(group) for group in self.groups)
-        ]
-        if not pairs or self.budget.is_spent:
-            return
-        lost = self.regrets(self._seen_alone)
-        row = {place: number for number, place in enumerate(seen)}
-        pair = max(pairs, key=lambda pair: lost[row[pair[0]], pair[1]] + lost[row[pair[1]], pair[0]])
-        probe = self._learn_together(pair, 2 * SHARED_LEAST)
-        own = (self.tasks[pair[0]], self.tasks[pair[1]])
-        if probe.looks:
-            self.conflict = Conflict(own, self._loss(probe, pair).now, probe.steps)
+        pair = most_opposed(self.regrets(self._seen_alone), seen, groups)
+        if pair is None or self.budget.is_spent:
+            return False
+        probe, as_alone = self._probe(pair), len(pair) * self.single_steps
+        probe.train(lambda probe: False, as_alone)
+        if probe.steps < as_alone:
+            return False  # nobody has seen what it would have learned
+        looks = self._lost(probe, pair)
+        lost = float(looks[-max(LATEST, len(looks) // 3) :].mean(axis=0).max())
+        found = Conflict((self.tasks[pair[0]], self.tasks[pair[1]]), lost, probe.steps)
+        if found.is_one or self.conflict is None:
+            self.conflict = found
+        return found.is_one

@@ -7,6 +7,10 @@ from typing import NamedTuple
 ERRORS = 2.0
 """Standard errors on either side of a loss."""
 
+IN_CONFLICT = 0.4
+"""Two tasks are in conflict if one policy for both loses so much on the worse of them: all is lost there where it
+learns one and fails the other, nothing where it learns both."""
+
 Places = tuple[int, ...]
 """Tasks by their place among those that are looked at."""
 
@@ -49,9 +53,13 @@ class Loss(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """Two tasks of different groups, learned by one policy."""
+    """Two tasks of different groups, learned by one policy, with as many updates of each as one alone."""
 
     tasks: tuple[int, int]
     loss: float
-    """Mean over the two."""
+    """On the worse of the two."""
     steps: int
+
+    @property
+    def is_one(self) -> bool:
+        return self.loss > IN_CONFLICT
