@@ -13,7 +13,7 @@ import repertory
 from repertory.analysis.advice import Advice
 from repertory.analysis.ageing import ages_within
 from repertory.analysis.partition import fewest_lost, grouped, losses, lost_with, most_opposed, task_tree
-from repertory.analysis.probe import LOOKS_FILE, Budget
+from repertory.analysis.probe import LOOKS_FILE, Budget, Spent
 from repertory.analysis.search import Search
 from repertory.cli.capacity import parse_seconds, recommend_in_console
 from repertory.errors import UsageError
@@ -185,6 +185,15 @@ def test_values_that_run_away_later_are_told_in_place_of_a_number() -> None:
 @pytest.mark.parametrize(("text", "seconds"), [("10min", 600), ("5m", 300), ("1.5 h", 5400), ("1e2s", 100)])
 def test_a_time_is_read_as_people_write_it(text: str, seconds: float) -> None:
     assert parse_seconds(text) == seconds
+
+
+def test_a_budget_of_time_allows_as_many_steps_as_its_pace() -> None:
+    budget = Budget(1_000, seconds=60)
+    assert budget.affordable == 1_000
+    budget.spent.add(Spent(steps=100, seconds=1.0))
+    assert budget.affordable == pytest.approx(1_000)
+    budget.spent.add(Spent(steps=0, seconds=29.0))
+    assert budget.affordable == pytest.approx(200)
 
 
 def test_a_budget_too_small_is_said_to_be() -> None:

@@ -78,8 +78,17 @@ class Budget:
     @property
     def used(self) -> float:
         """The share that is used."""
+        return min(1.0, self._used)
+
+    @property
+    def affordable(self) -> float:
+        """Steps that it allows in all, at the pace so far."""
+        return self.spent.steps / self._used if self._used else float(self.steps)
+
+    @property
+    def _used(self) -> float:
         in_time = 0.0 if self.seconds is None else self.spent.seconds / self.seconds
-        return min(1.0, max(self.spent.steps / self.steps, in_time))
+        return max(self.spent.steps / self.steps, in_time)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ LOOKS = 6
 LEVEL = 2.0
 """A policy has levelled off if its last third is better than the one before by less than this many tolerances."""
 LEVEL_LEAST = 0.01
-"""Of the planned life, before which nothing has levelled off: a learner that has hardly begun is level as well."""
+"""Of the planned life, or of the budget if that is less, before which nothing has levelled off: a learner that has
+hardly begun is level as well."""
 TRIES = 3
 """Tasks that are learned alone to find one that needs a policy of its own."""
 POORLY = 0.5
@@ -162,7 +163,7 @@ class Search:
         return self._loss(probe, group).high <= self.tolerance
 
     def _has_levelled(self, probe: Probe) -> bool:
-        if len(probe.looks) < LATEST or probe.steps < LEVEL_LEAST * self.life:
+        if len(probe.looks) < LATEST or probe.steps < LEVEL_LEAST * min(self.life, self.budget.affordable):
             return False
         return probe.has_levelled(self.random, LEVEL * self.tolerance)
 
