@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pandas as pd
@@ -21,10 +21,11 @@ from repertory.cli.sweep_display import SweepDisplay, print_scores
 from repertory.errors import UsageError
 from repertory.runs.folder import RunFolder
 from repertory.runs.spec import run_spec
-from repertory.runs.status import DIVERGED, FINISHED, INTERRUPTED, RUNNING, STOPPED, Status, read_status
+from repertory.runs.status import DIVERGED, ELSEWHERE, FINISHED, INTERRUPTED, RUNNING, STOPPED, Status, read_status
 from repertory.sweeps.job import Job, run_job
 from repertory.sweeps.local_engine import LocalEngine
 from repertory.sweeps.results import read_results
+from repertory.sweeps.reuse import reuse
 from repertory.sweeps.sweep import Sweep, claim, live_sweep, make_engine, read_sweep
 from tests.waiting import wait_until
 
@@ -216,3 +217,39 @@ def test_what_was_lived_counts_whether_or_not_the_run_is_moving(
     display.begin([half_way], {}, 1)
     display.tick()
     assert f"50.0% of the steps, {speed} steps/s" in printed.getvalue()
+
+
+def test_a_run_that_another_process_has_is_not_called_failed(tmp_path: Path) -> None:
+    busy = job(tmp_path, "busy", blocks=8)
+    with RunFolder(Path(busy.folder)).locked():
+        status = run_job(busy)
+    assert status.state == ELSEWHERE
+    now = Status(RUNNING, blocks=4.0, steps_per_second=5_000.0, time=time.time())
+    (Path(busy.folder) / "status.json").write_text(json.dumps(asdict(now)))
+    printed = io.StringIO()
+    display = SweepDisplay(Console(file=printed, width=200))
+    display.begin([busy], {}, 1)
+    display.ended(busy, status)
+    display.tick()
+    assert "elsewhere: another process is running" in printed.getvalue()
+    assert "0 of 1 run finished, 50.0% of the steps, 5,000 steps/s" in printed.getvalue()
+
+
+def test_runs_of_another_experiment_are_taken_instead_of_run(tmp_path: Path) -> None:
+    """Whatever they are called there; only finished ones of the same settings, and only where none has begun."""
+    known = jobs_of(tmp_path / "known", runs=4)
+    for each in known[:3]:
+        assert run_job(each).state == FINISHED
+    (Path(known[1].folder) / "blocks.parquet").write_bytes(b"altered")
+    out = tmp_path / "new"
+    renamed = [replace(each, folder=str(out / "Other" / f"run-{each.run:02d}")) for each in known]
+    other_settings = job(out, "tame")
+    RunFolder(Path(renamed[2].folder)).claim(renamed[2].spec)
+    assert reuse([*renamed, other_settings], tmp_path) == [renamed[0]]
+    copied = RunFolder(Path(renamed[0].folder))
+    assert copied.holds_finished(known[0].spec)
+    assert copied.blocks_checksum() == RunFolder(Path(known[0].folder)).blocks_checksum()
+    assert not copied.was_run_here  # a record, without policies
+    assert live_sweep(renamed[:1], LocalEngine(1), silent())[renamed[0].folder].state == FINISHED
+    with pytest.raises(UsageError, match="nowhere is not a folder"):
+        reuse(renamed, tmp_path / "nowhere")

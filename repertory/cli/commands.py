@@ -109,6 +109,9 @@ def reproduce(
     profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "text",
     engine: Annotated[str, typer.Option(help="'local' processes, or 'ray' for more than one machine.")] = "local",
     out: Annotated[Path | None, typer.Option(help="Folder of the sweep; results/NAME-PROFILE if not given.")] = None,
+    reuse: Annotated[
+        Path | None, typer.Option(help="A folder whose finished runs, of any experiment, need not be run again.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="What all randomness follows from.")] = 0,
     sequence: Annotated[
         str | None,

@@ -14,6 +14,7 @@ from repertory.cli.sweep_display import SweepDisplay, print_scores
 from repertory.paper.experiments import experiments_named
 from repertory.runs.status import FINISHED
 from repertory.sweeps.results import read_results
+from repertory.sweeps.reuse import reuse as take_known
 from repertory.sweeps.run_sweep import prepare
 from repertory.sweeps.sweep import Sweep, claim, default_folder, live_sweep, make_engine
 from repertory.wording import counted
@@ -37,6 +38,7 @@ def reproduce_in_console(
     workers: int | None,
     engine: str,
     out: Path | None,
+    reuse: Path | None,
     tensorboard: bool,
     wandb: str | None,
     **options: Any,
@@ -47,6 +49,9 @@ def reproduce_in_console(
     path, jobs = prepare(sweep, runs, patterns, out, tensorboard, wandb)
     chosen_engine = make_engine(engine, workers)
     claim(path, sweep)
+    if reuse is not None:
+        taken = take_known(jobs, reuse)
+        console.print(f"{counted(len(taken), 'run')} copied from {reuse}", soft_wrap=True)
     with _polite_kill():
         try:
             standing = live_sweep(jobs, chosen_engine, SweepDisplay(console))

@@ -16,7 +16,7 @@ from repertory.cli.screen import print_problems
 from repertory.report.sections.scores import score_rows, score_table
 from repertory.report.sections.time import duration, time_sentence
 from repertory.report.table import to_console
-from repertory.runs.status import DIVERGED, FINISHED, RUNNING, Status
+from repertory.runs.status import DIVERGED, ELSEWHERE, FINISHED, RUNNING, Status
 from repertory.sweeps.job import Job
 from repertory.sweeps.results import Results
 from repertory.sweeps.sweep import Watcher
@@ -77,7 +77,8 @@ class SweepDisplay(Watcher):
             self._console.print(self._line(statuses, estimate), soft_wrap=True)
 
     def ended(self, job: Job, status: Status) -> None:
-        self._ends[job.folder] = status
+        if status.state != ELSEWHERE:  # of those, the folder tells
+            self._ends[job.folder] = status
         if self._live is None or status.state != FINISHED:
             message = f": {status.message}" if status.message else ""
             speed = f", {status.steps_per_second:,.0f} steps/s" if status.state == FINISHED else ""

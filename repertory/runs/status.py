@@ -21,6 +21,8 @@ from repertory.runs.reading import read_if_any
 RUNNING, FINISHED, INTERRUPTED, DIVERGED, STOPPED = "running", "finished", "interrupted", "diverged", "stopped"
 """What status.json says. A run that diverged would diverge again; one that was stopped (by a full disk, an error) may
 succeed next time."""
+ELSEWHERE = "elsewhere"
+"""What a sweep says of a run that another process has: its file tells how that one is doing."""
 PAUSE = 2.0
 """Seconds between two writes."""
 FILE_NAME = "status.json"

@@ -54,7 +54,7 @@ def export(source: Path, target: Path) -> Exported:
     for home, sweep in sweeps.items():
         claim(target / home.relative_to(source), sweep)
     for path in finished:
-        exported.bytes += _copy(RunFolder(path), RunFolder(target / path.relative_to(source)))
+        exported.bytes += copy_record(RunFolder(path), RunFolder(target / path.relative_to(source)))
         exported.runs += 1
     return exported
 
@@ -95,8 +95,8 @@ def _refuse_others(source: RunFolder, target: RunFolder) -> None:
         raise UsageError(f"{target.path} holds this run with other blocks (made by other code); choose another target")
 
 
-def _copy(source: RunFolder, target: RunFolder) -> int:
-    """The records of a run, `done` last; how many bytes they have."""
+def copy_record(source: RunFolder, target: RunFolder) -> int:
+    """Copy what reports need of a finished run, `done` last; how many bytes it has."""
     try:
         target.path.mkdir(parents=True, exist_ok=True)
         for name in (RUN_FILE, BLOCKS_FILE):

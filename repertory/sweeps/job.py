@@ -27,7 +27,17 @@ from repertory.runs.loggers import loggers
 from repertory.runs.reading import check_format
 from repertory.runs.saver import Diverged
 from repertory.runs.spec import COMPONENTS, RunSpec
-from repertory.runs.status import DIVERGED, FINISHED, INTERRUPTED, PAUSE, STOPPED, Status, StatusMonitor, read_status
+from repertory.runs.status import (
+    DIVERGED,
+    ELSEWHERE,
+    FINISHED,
+    INTERRUPTED,
+    PAUSE,
+    STOPPED,
+    Status,
+    StatusMonitor,
+    read_status,
+)
 
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "ARROW_NUM_THREADS"), "1"
@@ -91,6 +101,8 @@ def run_job(job: Job, patience: float = 0.0, orphaned_from: int | None = None) -
         return status.write(DIVERGED, str(error))
     except KeyboardInterrupt:
         return status.write(INTERRUPTED)
+    except FolderInUse as error:
+        return Status(ELSEWHERE, str(error))
     except UsageError as error:  # the folder cannot be written, or is another run's
         return Status(STOPPED, str(error))
     except (RunStopped, MemoryError) as error:

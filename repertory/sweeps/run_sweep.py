@@ -12,6 +12,7 @@ from repertory.runs.status import FINISHED
 from repertory.runs.wandb import WandbMonitor
 from repertory.sweeps.job import Job
 from repertory.sweeps.results import Results, read_results
+from repertory.sweeps.reuse import reuse as take_known
 from repertory.sweeps.sweep import Engine, Sweep, Watcher, claim, default_folder, live_sweep, make_engine, parse_runs
 
 
@@ -28,17 +29,21 @@ def sweep(
     out: str | Path | None = None,
     engine: str | Engine = "local",
     workers: int | None = None,
+    reuse: str | Path | None = None,
 ) -> Results:
     """Run an experiment and return what its folder holds. Runs that were stopped are resumed, finished ones left alone.
 
     `source` is an experiment of the paper (`"cartpole27"`) or a TOML file of yours. `runs` is such as `"0-4"` or
     `[0, 1]`, `conditions` names or patterns; all if not given. `engine` is `"local"`, `"ray"`, the name of one that a
-    package brings, or an object. Runs that did not finish raise RunStopped, after all others have.
+    package brings, or an object. Runs that are finished in the folder `reuse`, of whatever experiment, are copied from
+    there instead of run. Runs that did not finish raise RunStopped, after all others have.
     """
     chosen = Sweep.of(source, profile=profile, scale=scale, blocks=blocks, seed=seed, sequence=sequence)
     path, jobs = prepare(chosen, runs, conditions, out)
     running = make_engine(engine, workers) if isinstance(engine, str) else engine
     claim(path, chosen)
+    if reuse is not None:
+        take_known(jobs, Path(reuse))
     standing = live_sweep(jobs, running, Watcher())
     failed = [job for job in jobs if standing[job.folder].state != FINISHED]
     if failed:
