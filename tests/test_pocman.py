@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from collections import Counter
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -30,67 +27,15 @@ from repertory.domains.pocman import (
     STAY,
     WANDERING,
     WEST,
-    PocmanEnv,
     PocmanParams,
     new_state,
     observe,
     reset,
     step,
 )
-from repertory.domains.two_valued import TwoValued
 from repertory.kernels.compile import kernel
 from repertory.kernels.streams import Stream, below, new_stream
-
-CHEESE, SUTTON, POCMAN = range(3)
-Cell = tuple[int, int]
-
-
-def situation(
-    reward: int,
-    movement: int,
-    maze: int,
-    agent: Cell,
-    thing: Cell,
-    *,
-    heading: int = STAY,
-    clock: int = 0,
-    profile: str = "text",
-    **rules: Any,
-) -> PocmanEnv:
-    """A task's environment with agent and object put where we want them."""
-    env = repertory.domain("pocman18", profile, **rules).env(9 * (reward > 0) + 3 * movement + maze)
-    assert isinstance(env, PocmanEnv)
-    env.reset(seed=0)
-    env._state[:] = (*agent, *thing, heading, clock)
-    return env
-
-
-def agent_of(env: PocmanEnv) -> Cell:
-    return int(env._state[AGENT_X]), int(env._state[AGENT_Y])
-
-
-def thing_of(env: PocmanEnv) -> Cell:
-    return int(env._state[OBJECT_X]), int(env._state[OBJECT_Y])
-
-
-def outcomes(env: PocmanEnv, action: int = STAY, tries: int = 2000) -> dict[Cell, float]:
-    """Where the object goes in one step from here, with the share of each; rewards are checked on the way."""
-    before = env._state.copy()
-    counts: Counter[Cell] = Counter()
-    for _ in range(tries):
-        env._state[:] = before
-        _, reward, terminated, truncated, _ = env.step(np.int64(action))
-        assert reward == (env._params.reward if thing_of(env) == agent_of(env) else 0.0)
-        assert (terminated, truncated) == (False, False)
-        counts[thing_of(env)] += 1
-    env._state[:] = before
-    return {cell: count / tries for cell, count in counts.items()}
-
-
-def about(shares: dict[Cell, float]) -> Any:
-    """Equal to these shares up to four standard errors of 2000 tries."""
-    return pytest.approx(shares, abs=4 * np.sqrt(0.25 / 2000))
-
+from tests.pocman_situations import CHEESE, POCMAN, SUTTON, Cell, about, agent_of, outcomes, situation, thing_of
 
 # ------------------------------------------------------------------------------------------------------ tasks
 
@@ -344,55 +289,6 @@ def test_the_first_reaction_without_reversal_is_never_to_stand_still() -> None:
     assert outcomes(free, action=SOUTH) == about({(3, 2): 0.5, (3, 3): 0.5})
 
 
-# ------------------------------------------------------------------------------------------------ observation
-
-ORDERS = {"north east south west": (NORTH, EAST, SOUTH, WEST), "north south west east": (NORTH, SOUTH, WEST, EAST)}
-NEIGHBOURS = {NORTH: (0, -1), EAST: (1, 0), SOUTH: (0, 1), WEST: (-1, 0)}
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("values", ["0 1", "-1 1"])
-@pytest.mark.parametrize("movement", [STATIC, REACTING])
-def test_each_observation_bit(movement: int, values: str, order: str) -> None:
-    def seen(env: PocmanEnv) -> list[bool]:
-        observation = env._observe()
-        assert env.observation_space.contains(observation)
-        assert {float(value) for value in observation} <= {float(value) for value in values.split()}
-        return [bool(value == 1) for value in observation]
-
-    rules = {"observation_values": values, "direction_order": order}
-    for place, direction in enumerate(ORDERS[order]):
-        dx, dy = NEIGHBOURS[direction]
-        only = [i == place for i in range(4)]
-        walls = situation(1, movement, POCMAN, (3, 4), (7, 7), **rules)
-        walls._params.passable[:] = 1
-        walls._params.passable[4 + dy, 3 + dx] = 0
-        assert seen(walls) == [*only, *[False] * 7]
-        adjacent = situation(1, movement, POCMAN, (3, 4), (3 + dx, 4 + dy), **rules)
-        adjacent._params.passable[:] = 1
-        assert seen(adjacent) == [*[False] * 4, *only, *[True] * 3]
-    for distance in range(7):
-        for thing in ((1 + distance, 1), (1, 1 + distance), (1 + distance // 2, 1 + distance - distance // 2)):
-            env = situation(1, movement, POCMAN, (1, 1), thing, **rules)
-            assert seen(env)[8:] == [distance <= 2, distance <= 3, distance <= 4]
-
-
-def test_neighbours_are_seen_around_the_edge_but_distance_is_not() -> None:
-    env = situation(1, STATIC, POCMAN, agent=(0, 4), thing=(8, 4))
-    assert env._observe().tolist() == [1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0]
-
-
-def test_adjacency_is_always_on_in_static_tasks_of_the_released_code_only() -> None:
-    for movement, profile, on in (
-        (STATIC, "text", False),
-        (STATIC, "released", True),
-        (WANDERING, "released", False),
-        (REACTING, "released", False),
-    ):
-        env = situation(1, movement, SUTTON, agent=(1, 1), thing=(9, 6), profile=profile)
-        assert (env._observe()[4:8] == 1).tolist() == [on] * 4
-
-
 # ------------------------------------------------------------------------------------------------ random play
 
 # Reward per step of a random policy, measured with the authors' code over 200 episodes a task.
@@ -448,54 +344,3 @@ def test_the_compiled_tasks_are_the_environments(profile: str) -> None:
             assert (env._state == state).all()
             assert params.passable[state[AGENT_Y], state[AGENT_X]]
             assert params.passable[state[OBJECT_Y], state[OBJECT_X]]
-
-
-# -------------------------------------------------------------------------------------- space and rendering
-
-
-def test_two_valued_space() -> None:
-    space = TwoValued(-1, 1, 11, whole_rewards=True)
-    space.seed(0)
-    samples = np.array([space.sample() for _ in range(400)])
-    assert samples.dtype == np.float32
-    assert set(np.unique(samples)) == {-1.0, 1.0}
-    assert np.abs(samples.mean(axis=0)).max() < 0.2
-    assert all(space.contains(sample) for sample in samples)
-    for wrong in (np.zeros(11, np.float32), np.ones(10, np.float32), np.full(11, 2, np.float32)):
-        assert not space.contains(wrong)
-    for twin in (copy.deepcopy(space), pickle.loads(pickle.dumps(space))):
-        assert twin == space
-        assert twin.whole_rewards
-        assert (twin.sample() == copy.deepcopy(space).sample()).all()
-    assert space != TwoValued(-1, 1, 11)
-    assert space != TwoValued(0, 1, 11, whole_rewards=True)
-    assert space != gymnasium.spaces.Box(-1, 1, (11,))
-    with pytest.raises(ValueError, match="low <= 0 < high"):
-        TwoValued(1, 1, 11)
-
-
-def test_text_rendering() -> None:
-    env = gymnasium.make("repertory/Pocman18-v0", task=6, render_mode="ansi")
-    env.reset(seed=0)
-    assert env.render() == "#######\n#.....#\n#A#.#.#\n#.#G#.#\n#######"
-    for reward, movement, letter in ((1, STATIC, "F"), (-1, STATIC, "P"), (1, WANDERING, "G"), (-1, REACTING, "G")):
-        apart = situation(reward, movement, CHEESE, agent=(1, 1), thing=(5, 3))
-        apart.render_mode = "ansi"
-        assert apart.render() == f"#######\n#A....#\n#.#.#.#\n#.#.#{letter}#\n#######"
-        apart._state[:2] = (5, 3)
-        assert apart.render() == "#######\n#.....#\n#.#.#.#\n#.#.#X#\n#######"
-
-
-def test_picture_rendering_tells_food_poison_and_ghosts_apart() -> None:
-    pictures = set()
-    for reward, movement in ((1, STATIC), (-1, STATIC), (1, WANDERING), (-1, REACTING)):
-        env = situation(reward, movement, CHEESE, agent=(1, 1), thing=(5, 3))
-        env.render_mode = "rgb_array"
-        picture = env.render()
-        assert picture.shape == (200, 280, 3)
-        assert picture.dtype == np.uint8
-        pictures.add(picture.tobytes())
-        env.step(np.int64(EAST))
-        changed = (env.render() != picture).any(axis=2)
-        assert changed[40:80, 40:120].any()
-    assert len(pictures) == 4

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import importlib.util
 import json
-import random
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,84 +17,25 @@ import repertory
 from repertory.core.episode import plain_episode
 from repertory.core.lifetime import Monitor
 from repertory.core.seeds import policy_seed
-from repertory.runs import saver
 from repertory.testing import check_learner
 
 th = pytest.importorskip("torch")
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
 
-from stable_baselines3.common.noise import NormalActionNoise, OrnsteinUhlenbeckActionNoise  # noqa: E402
-from stable_baselines3.common.torch_layers import FlattenExtractor  # noqa: E402
 from stable_baselines3.common.utils import LinearSchedule  # noqa: E402
 
 from repertory.learners.sb3 import SB3  # noqa: E402
-
-EPISODE = 25
-"""Episodes are cut off after this many steps, many end before."""
-
-
-def cartpole(task: int) -> gymnasium.Env:
-    return gymnasium.make("CartPole-v1", max_episode_steps=EPISODE)
-
-
-def pendulum(task: int) -> gymnasium.Env:
-    return gymnasium.make("Pendulum-v1", max_episode_steps=EPISODE, g=9.0 + task)
-
-
-class Leaky(FlattenExtractor):
-    """Dropout, which is for training only."""
-
-    def forward(self, observations: Any) -> Any:
-        return th.nn.functional.dropout(super().forward(observations), 0.3, training=self.training)
-
-
-@dataclass(frozen=True)
-class Case:
-    """An algorithm, small enough to be quick and with everything that it does in its first hundred steps."""
-
-    algorithm: Any
-    arguments: dict[str, Any]
-    policy: str = "MlpPolicy"
-    make_env: Callable[[int], gymnasium.Env] = cartpole
-    policy_kwargs: dict[str, Any] = field(default_factory=lambda: {"net_arch": [8]})
-    steps: int = 192
-
-    def settings(self, **changes: Any) -> SB3:
-        arguments = {**self.arguments, "policy_kwargs": self.policy_kwargs, "total_timesteps": self.steps, **changes}
-        return SB3(self.algorithm, self.policy, **arguments)
-
-
-OFF_POLICY = {"learning_starts": 30, "batch_size": 8, "buffer_size": 150}
-Q_LEARNING = {**OFF_POLICY, "target_update_interval": 40, "exploration_fraction": 0.7}
-ON_POLICY = {"n_steps": 32, "batch_size": 16, "n_epochs": 2}
-NOISE = NormalActionNoise(np.zeros(1), 0.3 * np.ones(1))
-SLOW_NOISE = OrnsteinUhlenbeckActionNoise(np.zeros(1), 0.3 * np.ones(1))
-CASES = {
-    "DQN": Case(sb3.DQN, Q_LEARNING),
-    "DQN, 3-step returns": Case(sb3.DQN, {**Q_LEARNING, "n_steps": 3}),
-    "PPO": Case(sb3.PPO, ON_POLICY),
-    "PPO, state-dependent noise": Case(
-        sb3.PPO, {**ON_POLICY, "use_sde": True, "sde_sample_freq": 20}, make_env=pendulum
-    ),
-    "PPO, with dropout": Case(
-        sb3.PPO, ON_POLICY, policy_kwargs={"net_arch": [8], "features_extractor_class": Leaky}, steps=96
-    ),
-    "A2C": Case(sb3.A2C, {}, steps=190),
-    "SAC": Case(sb3.SAC, OFF_POLICY, make_env=pendulum, steps=100),
-    "TD3": Case(sb3.TD3, {**OFF_POLICY, "action_noise": NOISE}, make_env=pendulum, steps=100),
-    "TD3 by episodes": Case(
-        sb3.TD3,
-        {**OFF_POLICY, "action_noise": SLOW_NOISE, "train_freq": (1, "episode"), "gradient_steps": -1},
-        make_env=pendulum,
-        steps=100,
-    ),
-    "QRDQN": Case(contrib.QRDQN, {**Q_LEARNING, "train_freq": 4}, policy_kwargs={"net_arch": [8], "n_quantiles": 5}),
-    "RecurrentPPO": Case(
-        contrib.RecurrentPPO, ON_POLICY, "MlpLstmPolicy", policy_kwargs={"net_arch": [8], "lstm_hidden_size": 8}
-    ),
-}
-
+from tests.sb3_cases import (  # noqa: E402
+    CASES,
+    OFF_POLICY,
+    Case,
+    assert_equal,
+    cartpole,
+    generators,
+    new_learner,
+    play,
+)
 
 # ------------------------------------------------------------------------------------------- bit for bit
 
@@ -147,22 +84,6 @@ def by_its_own_loop(case: Case) -> Any:
     return model.learn(case.steps)
 
 
-def assert_equal(one: Any, other: Any, name: str) -> None:
-    if isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            assert_equal(one[key], other[key], f"{name}/{key}")
-    elif isinstance(one, (list, tuple)):
-        assert_equal(dict(enumerate(one)), dict(enumerate(other)), name)
-    else:
-        assert np.array_equal(np.asarray(one), np.asarray(other)), name
-
-
-def generators() -> list[Any]:
-    """The state of all random numbers that a process shares."""
-    return [random.getstate(), np.random.get_state(legacy=False), th.get_rng_state()]  # noqa: NPY002
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_one_policy_on_one_task_ends_as_learn_does(name: str) -> None:
     learner, ends = in_a_library(CASES[name])
@@ -206,113 +127,6 @@ def test_dictionaries_and_images_are_observed_as_stable_baselines_does() -> None
     domain = repertory.Domain("camera", ("the task",), lambda task: Camera())
     extractor = {"features_extractor_kwargs": {"cnn_output_dim": 4}, "net_arch": [4]}
     check_learner(SB3(sb3.DQN, "MultiInputPolicy", policy_kwargs=extractor, **OFF_POLICY), domain, steps=40)
-
-
-# ------------------------------------------------------------------------------------------------ memory
-
-
-def play(learner: Any, episodes: int, first: int = 0, make_env: Callable[[int], gymnasium.Env] = cartpole) -> int:
-    env, steps = make_env(0), 0
-    for seed in range(first, first + episodes):
-        steps += plain_episode(env, learner, seed).steps
-    return steps
-
-
-def new_learner(name: str = "PPO", seed: int = 1, **changes: Any) -> Any:
-    env = CASES[name].make_env(0)
-    return CASES[name].settings(**changes)(env.observation_space, env.action_space, seed)
-
-
-def test_a_rollout_goes_on_in_the_next_episode() -> None:
-    """Nothing is thrown away at the end of an episode, and nobody else's step gets in."""
-    one, other = new_learner(seed=1), new_learner(seed=2)
-    for episode in range(12):
-        play(one, 1, episode)
-        play(other, 1, episode)
-    assert one.losses()[0] == one.model.num_timesteps // 32 > 3
-    assert one._rows() == one.model.num_timesteps % 32
-
-
-def walk(learner: Any, env: gymnasium.Env, observation: Any, steps: int) -> Any:
-    """So many steps of an episode, and where it stands then."""
-    for _step in range(steps):
-        action = learner.act(observation)
-        following, reward, terminated, truncated, _info = env.step(action)
-        learner.observe(observation, action, reward, following, terminated, truncated)
-        observation = following
-    return observation
-
-
-@pytest.mark.parametrize("name", ["PPO, state-dependent noise", "TD3 by episodes", "RecurrentPPO"])
-def test_saved_in_the_middle_of_an_episode(name: str) -> None:
-    learner, fresh = new_learner(name), new_learner(name, seed=9)
-    envs = [CASES[name].make_env(0), CASES[name].make_env(0)]
-    play(learner, 1, make_env=CASES[name].make_env)
-    learner.begin_episode()
-    observation = walk(learner, envs[0], envs[0].reset(seed=3)[0], 7)
-    fresh.load_state_dict(learner.state_dict())
-    envs[1].reset(seed=3)
-    envs[1].unwrapped.__dict__.update(copy.deepcopy(envs[0].unwrapped.__dict__))
-    ends = [walk(one, env, observation, 2) for one, env in zip((learner, fresh), envs, strict=True)]
-    assert np.array_equal(*ends)
-    assert_equal(learner.state_dict(), fresh.state_dict(), "state")
-
-
-def test_saved_right_after_a_training() -> None:
-    """Training turns the rollout buffer's arrays round; what is saved then must fit a new one."""
-    learner, fresh = (new_learner(seed=seed, n_steps=4, batch_size=4) for seed in (1, 9))
-    env = cartpole(0)
-    learner.begin_episode()
-    walk(learner, env, env.reset(seed=3)[0], 4)
-    assert learner.losses()[0] == 1
-    fresh.load_state_dict(learner.state_dict())
-    assert play(learner, 3) == play(fresh, 3)
-    assert_equal(learner.state_dict(), fresh.state_dict(), "state")
-
-
-def test_an_episode_that_was_broken_off_does_not_run_into_the_next() -> None:
-    learner, env = new_learner(), cartpole(0)
-    for seed in range(2):
-        learner.begin_episode()
-        walk(learner, env, env.reset(seed=seed)[0], 3)
-    assert learner.model.rollout_buffer.episode_starts[:6, 0].tolist() == [1, 0, 0, 1, 0, 0]
-
-
-def test_an_unfilled_replay_buffer_takes_no_space_in_a_file() -> None:
-    learner = new_learner("DQN", buffer_size=1_000_000)
-    steps = play(learner, 2)
-    assert learner.state_dict()["memory/observations"].shape == (steps, 1, 4)
-
-
-class CrashAfter(Monitor):
-    """A monitor that dies after so many episodes."""
-
-    def __init__(self, episodes: int) -> None:
-        self.left = episodes
-
-    def episode_ended(self, tally: object) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise RuntimeError("crash")
-
-
-@pytest.mark.parametrize("name", ["DQN", "RecurrentPPO"])
-def test_a_run_that_was_stopped_ends_as_one_left_alone(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def live(folder: str, *monitors: Monitor) -> repertory.Record:
-        settings = CASES[name].settings()
-        options = {"policies": 2, "blocks": 2, "block_steps": 60, "selector": repertory.EpsilonGreedy(epsilon=0.5)}
-        return repertory.live("cartpole27", settings, out=tmp_path / folder, monitors=monitors, **options)
-
-    monkeypatch.setattr(saver, "LONGEST_PAUSE", 0.0)  # a checkpoint after every episode
-    whole = live("whole")
-    with pytest.raises(RuntimeError, match="crash"):
-        live("broken", CrashAfter(2))
-    again = live("broken")
-    assert whole.blocks.equals(again.blocks)
-    for one, other in zip(whole.policies, again.policies, strict=True):
-        assert_equal(one.state_dict(), other.state_dict(), "state")
 
 
 # --------------------------------------------------------------------------------------- random numbers

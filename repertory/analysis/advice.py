@@ -115,7 +115,7 @@ class Advice:
             if not self.is_clear:
                 lost += ", still getting less, when the budget was spent; next: a larger budget to be sure"
             elif last.expected > self.tolerance:
-                lost += ", and no conflict is left that one more would end"
+                lost += ", by too little training: no conflict is left that one more policy would end"
             else:
                 lost += f", and {last.expected:.1%} by the end of the planned life, by its trend"
         line = f"{self.policies} {enough}{interval}{size}: {lost}"
