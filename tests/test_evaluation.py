@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,15 @@ from repertory.errors import EpisodeFault, UsageError
 from repertory.paper.cover import minimum_cover
 from repertory.report.capacity_view import print_frame
 from repertory.report.evaluation_view import read_evaluation, regrets_of
+from repertory.report.sections.scores import score_rows, score_table, section
+from repertory.report.table import to_markdown
 from repertory.report.theory_view import show_example
 from repertory.report.watching import Performance
 from repertory.runs.opened import open_run
 from repertory.runs.saved_library import Policy
+from repertory.runs.summary import read_summary
+from repertory.sweeps.export import export
+from repertory.sweeps.results import read_results
 from tests.test_tasks import Fields
 
 PAYS = np.array([[5.0, 1.0, 0.0], [4.0, 4.0, 0.0], [0.0, 2.0, 0.0], [0.0, 1.0, 10.0]])
@@ -202,6 +208,28 @@ def test_the_command_writes_a_matrix_and_a_picture(tmp_path: Path) -> None:
     assert {file.name for file in (tmp_path / "out").iterdir()} == {"Two-run-00.csv", "Two-run-00.png"}
     assert read_evaluation(tmp_path / "out" / "Two-run-00.csv").scores.shape == (2, 27)
     assert "Evaluation of 2 policies on 27 tasks, 2 episodes each (mean return)" in screen.file.getvalue()
+
+
+def test_what_is_kept_goes_with_the_record_into_reports(tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "Two" / "run-00"
+    repertory.live("cartpole27", "random", 2, blocks=1, block_steps=60, out=run)
+    before = read_summary(run)
+    assert before is not None
+    assert score_rows(read_results(tmp_path / "runs"))[0]["greedy"] is None
+    evaluate_in_console(run, 2, 0, tmp_path / "out", console(), keep=True)
+    best = read_evaluation(tmp_path / "out" / "Two-run-00.csv").scores.max(axis=0)
+    assert read_summary(run) == replace(before, greedy_scores=best.tolist())
+    export(tmp_path / "runs", tmp_path / "records")
+    results = read_results(tmp_path / "records")
+    (row,) = score_rows(results)
+    assert row["greedy"] == pytest.approx(best.mean())
+    printed = to_markdown(score_table(results, [row]))
+    assert f"{best.mean():.2f}" in printed
+    assert section(results).intro.count("*greedy*") == 1
+    record = repertory.open(run)
+    record.save(tmp_path / "library.npz")
+    with pytest.raises(UsageError, match=r"--keep is for the folder of a run, and .*library\.npz is a file"):
+        evaluate_in_console(tmp_path / "library.npz", 2, 0, tmp_path / "other", console(), keep=True)
 
 
 @pytest.mark.parametrize("rows", [125, 126, 1000])

@@ -147,7 +147,7 @@ ENDINGS = (" sd", " published", " published sd", " difference")
 
 
 def test_small_scores_have_more_places() -> None:
-    row = {"condition": "A", "runs": 1, "code": [], "diverged": 0} | {
+    row = {"condition": "A", "runs": 1, "code": [], "diverged": 0, "greedy": None} | {
         f"{which}{part}": None for which in ("lifetime", "final") for part in ENDINGS
     }
     results = read_results(REPOSITORY / "tests")

@@ -260,11 +260,14 @@ def evaluate(
     out: Annotated[Path, typer.Option(help="Folder for the regret matrix: a picture and a CSV file.")] = Path(
         "evaluation"
     ),
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Add each task's best score to the run's record, for reports and export.")
+    ] = False,
 ) -> None:
     """Play every task with every policy, greedy and without learning: which policy is good for what."""
     from repertory.cli.evaluate import evaluate_in_console
 
-    evaluate_in_console(run, episodes, seed, out, console())
+    evaluate_in_console(run, episodes, seed, out, console(), keep)
 
 
 @app.command()

@@ -47,6 +47,8 @@ class RunSummary:
     steps_per_second: float | None = None
     random_scores: list[float] | None = None
     """The score of the uniform random policy on each task: the unit of forgetting and transfer."""
+    greedy_scores: list[float] | None = None
+    """What the best policy of each task scores there when it is over, greedily; by `repertory evaluate --keep`."""
 
 
 def read_summary(path: Path) -> RunSummary | None:

@@ -88,7 +88,8 @@ def _complete_summary(folder: RunFolder) -> bool:
     found = replace(held, random_scores=random_scores_if_possible(domain))
     if found.policy_spread is None and settings["policies"] > 1 and folder.was_run_here:
         spec, lifetime = open_run(folder.path)
-        found = replace(summarise(spec, lifetime, held.steps_per_second), random_scores=found.random_scores)
+        again = summarise(spec, lifetime, held.steps_per_second)
+        found = replace(again, random_scores=found.random_scores, greedy_scores=held.greedy_scores)
     write_summary(folder, found)
     return True
 

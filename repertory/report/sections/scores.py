@@ -15,7 +15,8 @@ from repertory.report.section import Section
 from repertory.report.sections.curve_styles import is_adaptive
 from repertory.report.table import STRONG, Column, Row, Table, name_column
 from repertory.runs.provenance import code_labels
-from repertory.sweeps.results import Results
+from repertory.runs.summary import read_summary
+from repertory.sweeps.results import Results, Run
 
 WHICH = ("lifetime", "final")
 FAR = 2.0
@@ -32,7 +33,7 @@ def section(results: Results) -> Section | None:
     score = "each domain's own" if several else shared_score(results)
     intro = Marked(
         f"Score: {score}; mean ± standard deviation over runs. *lifetime* is over all blocks, *final* over the "
-        f"{results.final}.{_closeness(rows)}{_marks_explained(rows)}"
+        f"{results.final}.{_greedy_explained(rows)}{_closeness(rows)}{_marks_explained(rows)}"
     )
     tables, charts = [score_table(results, rows)], published_charts(results, rows)
     return Section("conditions", "Scores", intro, tables=tables, charts=charts)
@@ -64,6 +65,7 @@ def part_rows(part: Part) -> list[dict[str, Any]]:
             "code": code_labels(maker for run in runs for maker in run.made_by),
             "steps": int(sum(run.blocks["steps"].sum() for run in runs)),
             "diverged": sum(run.divergence is not None for run in runs),
+            "greedy": _greedy_score(runs),
         }
         for which in WHICH:
             scores = results.scores(name, which)
@@ -79,6 +81,13 @@ def part_rows(part: Part) -> list[dict[str, Any]]:
     return rows
 
 
+def _greedy_score(runs: Sequence[Run]) -> float | None:
+    """Of the best policy on each task, when the run was over; the mean over tasks and runs that were evaluated."""
+    summaries = [read_summary(run.path) for run in runs]
+    known = [np.mean(found.greedy_scores) for found in summaries if found is not None and found.greedy_scores]
+    return float(np.mean(known)) if known else None
+
+
 # ------------------------------------------------------------------------------------------------------------ table
 
 
@@ -92,6 +101,8 @@ def score_table(results: Results, rows: Sequence[Row], is_narrow: bool = False) 
     ]
     for which in WHICH:
         columns += _columns(which, digits)[: 2 if is_narrow else 3]
+    if any(row["greedy"] is not None for row in rows):
+        columns.append(Column("greedy", lambda row: _spread(row["greedy"], None, digits + 1)))
     return Table("conditions", columns, rows)
 
 
@@ -124,6 +135,15 @@ def _marks_explained(rows: Sequence[Row]) -> str:
     text = f" {MIXED}: runs made by different code ({'; '.join(mixed)})." if mixed else ""
     diverged = any(row["diverged"] for row in rows)
     return text + (f" {DIVERGED}: values diverged in some of the runs (see their health)." if diverged else "")
+
+
+def _greedy_explained(rows: Sequence[Row]) -> str:
+    if all(row["greedy"] is None for row in rows):
+        return ""
+    return (
+        " *greedy* is of the policies as they are in the end, without exploring or learning: of the best one for each "
+        "task, in the mean over tasks."
+    )
 
 
 def closeness(rows: Sequence[Row], which: str) -> str:
