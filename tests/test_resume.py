@@ -22,6 +22,7 @@ from repertory.errors import RunStopped
 from repertory.runs import checkpoint as checkpoint_module
 from repertory.runs import saver
 from repertory.runs.checkpoint import DamagedCheckpoint, read_checkpoint
+from tests.crashing import Crash, CrashAfter
 
 SMALL = {"learning_starts": 60, "buffer_size": 200, "target_update_interval": 100}
 LEARNERS = every_learner(**SMALL) | {
@@ -37,22 +38,6 @@ SELECTORS = every_selector() | {
     "epsilon-greedy": repertory.EpsilonGreedy(epsilon=0.3),
     "epsilon-greedy per policy episode": repertory.EpsilonGreedy(epsilon=0.3, average="per policy episode"),
 }
-
-
-class Crash(Exception):
-    """As if the process had died."""
-
-
-class CrashAfter(Monitor):
-    """A monitor that dies after so many episodes."""
-
-    def __init__(self, episodes: int) -> None:
-        self.left = episodes
-
-    def episode_ended(self, tally: object) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise Crash
 
 
 class SlowDown(Monitor):

@@ -11,6 +11,7 @@ import pytest
 import repertory
 from repertory.core.lifetime import Monitor
 from repertory.runs import saver
+from tests.crashing import Crash, CrashAfter
 from tests.sb3_cases import CASES, assert_equal, cartpole, new_learner, play, walk
 
 
@@ -65,18 +66,6 @@ def test_an_unfilled_replay_buffer_takes_no_space_in_a_file() -> None:
     assert learner.state_dict()["memory/observations"].shape == (steps, 1, 4)
 
 
-class CrashAfter(Monitor):
-    """A monitor that dies after so many episodes."""
-
-    def __init__(self, episodes: int) -> None:
-        self.left = episodes
-
-    def episode_ended(self, tally: object) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise RuntimeError("crash")
-
-
 @pytest.mark.parametrize("name", ["DQN", "RecurrentPPO"])
 def test_a_run_that_was_stopped_ends_as_one_left_alone(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -88,7 +77,7 @@ def test_a_run_that_was_stopped_ends_as_one_left_alone(
 
     monkeypatch.setattr(saver, "LONGEST_PAUSE", 0.0)  # a checkpoint after every episode
     whole = live("whole")
-    with pytest.raises(RuntimeError, match="crash"):
+    with pytest.raises(Crash):
         live("broken", CrashAfter(2))
     again = live("broken")
     assert whole.blocks.equals(again.blocks)
