@@ -16,11 +16,12 @@ from repertory.agents.protocol import AgentSetup, Episode, Frozen, Situation
 from repertory.core.at_rest import AtRest
 from repertory.core.episode import EpisodePlayer
 from repertory.core.evaluator import Evaluator
-from repertory.core.lifetime import Lifetime, Monitor
+from repertory.core.lifetime import Lifetime
 from repertory.domains.domain import Domain
 from repertory.errors import EpisodeFault, UsageError
 from repertory.runs.spec import run_spec
 from repertory.testing import check_agent
+from tests.crashing import Crash, CrashAfter
 
 QUICK = repertory.DQN(learning_starts=60, buffer_size=300, net_arch=(8, 8))
 RIVALS = {
@@ -209,20 +210,6 @@ def test_what_cannot_be_evaluated_is_refused_before_anything_is_run(tmp_path: Pa
     assert not (tmp_path / "run").exists()
 
 
-class Stop(Exception):
-    pass
-
-
-class StopAfter(Monitor):
-    def __init__(self, episodes: int) -> None:
-        self.left = episodes
-
-    def episode_ended(self, tally: Any) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise Stop
-
-
 @pytest.mark.parametrize("name", RIVALS)
 def test_rivals_conform(name: str) -> None:
     check_agent(RIVALS[name], learner=QUICK, policies=4, blocks=8)
@@ -238,8 +225,8 @@ def test_rivals_are_saved_between_any_two_episodes(name: str, episodes: int) -> 
         return lifetime.blocks
 
     whole, broken, resumed = (spec.lifetime() for _ in range(3))
-    with pytest.raises(Stop):
-        broken.live([StopAfter(episodes)])
+    with pytest.raises(Crash):
+        broken.live([CrashAfter(episodes)])
     arrays, values = broken.state()
     resumed.load_state(arrays, values)
     pd.testing.assert_frame_equal(end(resumed), end(whole), check_exact=True)
