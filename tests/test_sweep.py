@@ -251,5 +251,9 @@ def test_runs_of_another_experiment_are_taken_instead_of_run(tmp_path: Path) -> 
     assert copied.blocks_checksum() == RunFolder(Path(known[0].folder)).blocks_checksum()
     assert not copied.was_run_here  # a record, without policies
     assert live_sweep(renamed[:1], LocalEngine(1), silent())[renamed[0].folder].state == FINISHED
+
+
+def test_a_folder_to_take_runs_from_that_is_not_there_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nowhere is not a folder"):
-        reuse(renamed, tmp_path / "nowhere")
+        repertory.sweep("cartpole27", runs=[0], blocks=1, out=tmp_path / "new", reuse=tmp_path / "nowhere")
+    assert not (tmp_path / "new").exists()

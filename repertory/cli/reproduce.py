@@ -46,7 +46,7 @@ def reproduce_in_console(
     """Run a sweep of an experiment, the paper's by name or one's own by file; whether all its runs finished."""
     sweep = Sweep.of(name, **options)
     patterns = [part.strip() for part in (conditions or "").split(",") if part.strip()]
-    path, jobs = prepare(sweep, runs, patterns, out, tensorboard, wandb)
+    path, jobs = prepare(sweep, runs, patterns, out, reuse, tensorboard, wandb)
     chosen_engine = make_engine(engine, workers)
     claim(path, sweep)
     if reuse is not None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from repertory.errors import UsageError
-from repertory.paths import existing_folder
 from repertory.runs.folder import RunFolder, plain, run_folders
 from repertory.sweeps.export import copy_record
 from repertory.sweeps.job import Job
@@ -24,7 +23,6 @@ def reuse(jobs: Sequence[Job], source: Path) -> list[Job]:
 
     A job that has begun in its own folder is left to be resumed there.
     """
-    existing_folder(source, "valid: a folder of runs")
     new = [job for job in jobs if not RunFolder(Path(job.folder)).holds_run]
     known = _finished_runs(source, {_key(job.spec) for job in new})
     taken = [job for job in new if _key(job.spec) in known]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from repertory.errors import RunStopped
-from repertory.paths import check_new_folder
+from repertory.paths import check_new_folder, existing_folder
 from repertory.runs.status import FINISHED
 from repertory.runs.wandb import WandbMonitor
 from repertory.sweeps.job import Job
@@ -39,7 +39,7 @@ def sweep(
     there instead of run. Runs that did not finish raise RunStopped, after all others have.
     """
     chosen = Sweep.of(source, profile=profile, scale=scale, blocks=blocks, seed=seed, sequence=sequence)
-    path, jobs = prepare(chosen, runs, conditions, out)
+    path, jobs = prepare(chosen, runs, conditions, out, reuse)
     running = make_engine(engine, workers) if isinstance(engine, str) else engine
     claim(path, chosen)
     if reuse is not None:
@@ -59,12 +59,15 @@ def prepare(
     runs: str | Sequence[int] | None,
     conditions: Sequence[str],
     out: str | Path | None,
+    reuse: str | Path | None = None,
     tensorboard: bool = False,
     wandb: str | None = None,
 ) -> tuple[Path, list[Job]]:
     """The folder of a sweep and the jobs asked for; what cannot be run is refused here, before anything is written."""
     if wandb is not None:
         WandbMonitor(wandb)  # the workers' own come too late to refuse a sweep
+    if reuse is not None:
+        existing_folder(Path(reuse), "valid: a folder of runs")
     path = Path(out or default_folder(chosen.experiment, chosen.profile))
     if not os.path.isdir(path):  # the folder of a finished sweep may be read-only
         check_new_folder(path)
