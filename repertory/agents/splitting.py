@@ -35,6 +35,8 @@ ALMOST_ALL = 0.8
 """A policy that is in conflict with so many of the tasks is worth nothing, and its copy takes its place."""
 CONFLICTS = 2
 """So many tasks must be in conflict either way, for one may be chance; one where there are fewer than five tasks."""
+PATIENCE = 2
+"""A task that a copy has to meet its parent on is waited for so many times as long as one usually takes to come."""
 STALE = 2.0
 """Two policies meet again on a task when one of them has played so many times as many visits as when they met last."""
 VISIT_EPISODES = 18
@@ -98,8 +100,8 @@ class SplittingLibrary:
         visit = self._visit_of(situation.task)
         if visit.blank is not None:
             return visit.blank
-        if visit.practising is not None and not visit.rivals and 2 * visit.practice * self._m.visits > self._m.steps:
-            visit.rivals, visit.returns = [visit.practising], {}  # half a visit of practice: the parent comes back
+        if self._is_practising(visit) and not visit.rivals and 2 * self._m.practice * self._m.visits > self._m.steps:
+            visit.rivals, visit.returns = [self._parent()], {}  # half a visit of practice: the parent comes back
         while visit.rivals:
             ours, theirs = (visit.returns.setdefault(p, []) for p in (visit.champion, visit.rivals[-1]))
             outcome = verdict(ours, theirs)
@@ -109,7 +111,7 @@ class SplittingLibrary:
         if visit.may_copy and len(visit.returns.get(visit.champion, ())) >= LEAST_EPISODES:
             visit.may_copy = False
             self._copy_if_worse_than_usual(visit)
-        if visit.practising is None:
+        if not self._is_practising(visit):
             self._move_home(visit)
         return visit.champion
 
@@ -118,7 +120,7 @@ class SplittingLibrary:
         assert visit is not None
         visit.steps += episode.steps
         visit.episodes += 1
-        visit.practice += episode.steps if visit.practising is not None else 0
+        self._m.practice += episode.steps if self._is_practising(visit) else 0
         returns = visit.returns.setdefault(episode.policy, [])
         returns.append(episode.total_reward)
         if not visit.rivals:
@@ -136,7 +138,7 @@ class SplittingLibrary:
             if m.visit.task == task:
                 return m.visit
             self._end_visit(m.visit)
-        if m.on_trial is not None and m.visits - m.born[m.on_trial[1]] > MANY_TASKS * len(m.alive):
+        if m.on_trial is not None and m.visits - m.waiting_since > self._patience():
             self._give_up(m.on_trial[1], m.on_trial[0], "too few tasks came to judge it by")
         home = m.home.get(task, -1)
         champion = home if home in m.alive else max(m.alive, key=lambda policy: m.visits_of[policy])
@@ -173,10 +175,10 @@ class SplittingLibrary:
     def _should_meet(self, one: int, other: int, task: int) -> bool:
         """If they never have on this task, or if one of them may have become another policy since.
 
-        A copy on trial meets the policy beside which it was made, and no other.
+        A copy on trial meets the policy beside which it was made, and no other; first on the task that it practises.
         """
-        trial = self._m.on_trial
-        if trial is not None and trial[1] in (one, other) and trial[0] not in (one, other):
+        trial, pair = self._m.on_trial, {one, other}
+        if trial is not None and trial[1] in pair and (trial[0] not in pair or self._m.practised is not None):
             return False
         first, second = sorted((one, other))
         meeting = self._m.meetings.get((first, second, task))
@@ -186,6 +188,20 @@ class SplittingLibrary:
         return any(n > STALE * max(before, 1) for n, before in zip(now, meeting.visits, strict=True))
 
     # ---- copies
+
+    def _is_practising(self, visit: Visit) -> bool:
+        """Whether this is the task that a copy practises alone, until it has met its parent there."""
+        return self._m.practised == visit.task
+
+    def _parent(self) -> int:
+        assert self._m.on_trial is not None
+        return self._m.on_trial[0]
+
+    def _patience(self) -> int:
+        """Visits in which what a copy is judged by should have come: many tasks, or one."""
+        m = self._m
+        many = MANY_TASKS * len(m.alive)
+        return many if m.practised is None else max(many, PATIENCE * len(m.home))
 
     def _free_place(self) -> int:
         m = self._m
@@ -224,8 +240,9 @@ class SplittingLibrary:
         m.alive.append(place)
         m.visits_of[place], m.born[place] = 0, m.visits
         m.on_trial = parent, place
+        m.practised, m.practice, m.waiting_since = visit.task, 0, m.visits
         m.next_copy = m.visits + m.wait
-        visit.champion, visit.practising = place, parent
+        visit.champion = place
         self._tell("copy" if is_copy else "new", policy=place, of=parent, task=visit.task)
 
     def _ignorance(self, task: int) -> float:
@@ -244,8 +261,9 @@ class SplittingLibrary:
         if m.on_trial is not None:
             parent, copy = m.on_trial
             m.on_trial = None if {copy} & {loser, winner} else (winner if loser == parent else parent, copy)
+        if m.on_trial is None:
+            m.practised = None
         if visit is not None:
-            visit.practising = None
             visit.returns.pop(loser, None)
             visit.rivals = [policy for policy in visit.rivals if policy != loser]
             visit.champion = winner if visit.champion == loser else visit.champion
@@ -277,15 +295,18 @@ class SplittingLibrary:
         met = [task for first, second, task in m.meetings if (first, second) == pair]
         ours = sum(self._is_in_conflict(older, younger, task) for task in met)
         theirs = sum(self._is_in_conflict(younger, older, task) for task in met)
-        if visit.practising == older:
-            visit.practising = None
-            if not ours:
-                self._give_up(younger, older, f"it plays task {visit.task} no better")
-            return
+        on_trial = m.on_trial == (older, younger)
         reach = sum(policy in pair for policy in m.home.values()) + self._n_tasks - len(m.home)
+        is_over = len(met) >= min(MANY_TASKS, reach)
+        if on_trial and self._is_practising(visit):
+            m.practised, m.waiting_since = None, m.visits
+            if not self._is_in_conflict(older, younger, visit.task):
+                self._give_up(younger, older, f"it plays task {visit.task} no better")
+            elif theirs >= CONFLICTS and is_over:
+                self._split(older, younger, ours, theirs)
+            return
         if len(met) < min(FEW_TASKS, reach):
             return
-        on_trial, is_over = m.on_trial == (older, younger), len(met) >= min(MANY_TASKS, reach)
         if min(ours, theirs) >= (CONFLICTS if reach >= FEW_TASKS else 1):
             if on_trial:
                 self._split(older, younger, ours, theirs)
@@ -293,7 +314,10 @@ class SplittingLibrary:
             if (on_trial and is_over) or self._has_met_on_all_tasks_of(older, met):
                 self._give_up(older, younger, "it is the better one nowhere")
         elif on_trial:
-            if min(ours, theirs) == 0 or younger not in m.home.values() or is_over:
+            needed = [task for task in met if self._is_in_conflict(older, younger, task)]
+            if len(needed) == 1 and theirs >= CONFLICTS and is_over:
+                m.practised, m.waiting_since = needed[0], m.visits  # one may be chance: once more there
+            elif min(ours, theirs) == 0 or younger not in m.home.values() or is_over:
                 self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
         elif not ours and self._has_met_on_all_tasks_of(younger, met):
             self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,13 +40,9 @@ class Visit:
     """By policy."""
     steps: int = 0
     episodes: int = 0
-    practice: int = 0
-    """Steps since a copy was made."""
     blank: int | None = None
     """The place of a policy that has learned nothing, while it plays."""
     may_copy: bool = False
-    practising: int | None = None
-    """The parent, while a copy practises its task alone."""
 
 
 @dataclass
@@ -70,6 +67,12 @@ class Memory:
     """By (first, second, task)."""
     on_trial: tuple[int, int] | None = None
     """A copy that has yet to show that it is needed: (parent, copy)."""
+    practised: int | None = None
+    """The task on which that copy has to meet its parent before they meet on others."""
+    practice: int = 0
+    """Steps that the copy has played there alone."""
+    waiting_since: int = 0
+    """The visit from which tasks to judge it by have been waited for."""
     attempts: int = 0
     """Copies and new policies so far."""
     wait: int = 0
@@ -99,7 +102,18 @@ class Memory:
             for key, met in plain["meetings"].items()
         }
         if plain["visit"] is not None:
+            _bring_practice_up_to_date(plain)
             plain["visit"] = Visit(**plain["visit"] | {"returns": dict(plain["visit"]["returns"])})
         if plain["on_trial"] is not None:
             plain["on_trial"] = tuple(plain["on_trial"])
         return cls(**plain)
+
+
+def _bring_practice_up_to_date(plain: dict[str, Any]) -> None:
+    """Until 0.2.0 practice ended with its visit, and was noted there."""
+    visit = plain["visit"]
+    if "practising" in visit:
+        is_on = visit.pop("practising") is not None
+        plain["practised"], plain["practice"] = visit["task"] if is_on else None, visit.pop("practice")
+    if plain["on_trial"] is not None:
+        plain.setdefault("waiting_since", plain["born"][plain["on_trial"][1]])

@@ -1,0 +1,148 @@
+"""How a library that splits tries a copy, where what each policy earns is written in the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from repertory.agents.protocol import AgentSetup, Episode, Situation
+from repertory.agents.splitting import Splitting, SplittingLibrary
+from repertory.agents.splitting_memory import Memory
+
+TASKS = 14
+VISIT = 20
+"""Episodes: 4 to look and 10 to practise leave 6, and a contest takes at least 8."""
+
+Earns = Callable[[int, int, int], float]
+"""What (the policy at a place, on a task, in a visit of that task) earns."""
+
+
+class Blank:
+    """A policy that is a state and nothing else."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: Any) -> None: ...
+
+    def forget_experiences(self) -> None: ...
+
+
+def library(policies: int = 2) -> SplittingLibrary:
+    space = gymnasium.spaces.Discrete(2)
+    setup = AgentSetup(
+        space, space, TASKS, policies, lambda _place: Blank(), None, np.random.default_rng(0), tasks=range(TASKS)
+    )  # type: ignore[arg-type]
+    return Splitting()(setup)
+
+
+def told(agent: SplittingLibrary, earns: Earns, tasks: Iterator[int] | list[int]) -> list[tuple[int, dict[str, Any]]]:
+    """What the library tells in a life of visits to these tasks, each with the number of the visit."""
+    rng = np.random.default_rng(1)
+    events = []
+    visits_of: dict[int, int] = {}
+    for visit, task in enumerate(tasks):
+        visits_of[task] = visits_of.get(task, 0) + 1
+        for _ in range(VISIT):
+            place = agent.choose(Situation(task), rng)
+            assert isinstance(place, int)
+            earned = earns(place, task, visits_of[task]) if place in agent.alive else 0.0
+            agent.ended(Situation(task), Episode(place, earned, 100))
+        events += [(visit, event) for event in agent.news()]
+    return events
+
+
+def one_task_apart(place: int, task: int, visit: int) -> float:
+    """Task 0 needs a policy of its own, and that policy can do nothing else."""
+    return 10.0 if (task == 0) == (place > 0) else 1.0
+
+
+def rounds(n: int) -> list[int]:
+    """All tasks, the last one first, n times."""
+    return [task for _ in range(n) for task in range(TASKS - 1, -1, -1)]
+
+
+def kinds(events: list[tuple[int, dict[str, Any]]]) -> list[str]:
+    return [event["event"] for _visit, event in events if event["event"] != "moves"]
+
+
+def test_practice_that_a_visit_is_too_short_for_goes_on_in_the_next() -> None:
+    agent = library()
+    events = told(agent, one_task_apart, rounds(2))
+    copies = [visit for visit, event in events if event["event"] == "copy"]
+    assert copies[0] == TASKS - 1  # the first visit of task 0, the only one that is played worse
+    assert kinds(events) == ["copy"]  # undecided until task 0 has come again, and then not given up
+    assert agent.alive == [0, 1]
+
+
+def test_a_copy_that_is_no_better_in_the_end_is_given_up_on_its_own_task() -> None:
+    def never_better(place: int, task: int, visit: int) -> float:
+        return 1.0 if task == 0 else 10.0
+
+    events = told(library(), never_better, rounds(2))
+    ends = [(visit, event) for visit, event in events if event["event"] == "ends"]
+    assert ends[0][0] == 2 * TASKS - 1
+    assert ends[0][1]["why"] == "it plays task 0 no better"
+
+
+def test_one_task_in_conflict_is_enough_if_it_is_again_when_it_comes_again() -> None:
+    agent = library()
+    events = told(agent, one_task_apart, rounds(5))
+    assert kinds(events) == ["copy", "stays"]
+    (stays,) = (event for _visit, event in events if event["event"] == "stays")
+    assert stays["needed"] == 1
+    assert stays["other_needed"] >= 11
+    assert agent.alive == [0, 1]
+
+
+def test_one_task_in_conflict_is_not_enough_if_that_was_chance() -> None:
+    def chance(place: int, task: int, visit: int) -> float:
+        return one_task_apart(place, task, visit) if visit < 3 or task else 1.0
+
+    agent = library()
+    events = told(agent, chance, rounds(4))
+    assert kinds(events)[:2] == ["copy", "ends"]
+    (ends, *_rest) = (event for _visit, event in events if event["event"] == "ends")
+    assert ends["why"] == "it plays task 0 no better"
+
+
+@pytest.mark.parametrize("never", [False, True])
+def test_a_task_that_does_not_come_again_is_not_waited_for_forever(never: bool) -> None:
+    """At most twice as long as it takes all tasks to come, or twelve tasks of each policy."""
+    others = [task for _ in range(8) for task in range(1, TASKS)]
+    events = told(library(), one_task_apart, rounds(1) + (others if never else rounds(8)))
+    gone = [(visit, event["why"]) for visit, event in events if event["event"] == "ends"]
+    assert bool(gone) == never
+    if never:
+        assert gone[0] == (TASKS - 1 + 2 * TASKS + 1, "too few tasks came to judge it by")
+
+
+def test_while_a_copy_practises_other_tasks_are_left_alone() -> None:
+    agent = library()
+    played: set[int] = set()
+
+    def noting(place: int, task: int, visit: int) -> float:
+        if task and visit == 2:
+            played.add(place)
+        return one_task_apart(place, task, visit)
+
+    told(agent, noting, rounds(2))
+    assert played == {0}
+
+
+def test_a_state_of_before_practice_could_go_on_is_read() -> None:
+    agent = library()
+    told(agent, one_task_apart, rounds(1))
+    now = agent._m.as_array()
+    assert Memory.from_array(now).practised == 0
+    before = now.tobytes().decode()
+    for name in ("practised", "practice", "waiting_since"):
+        start = before.index(f', "{name}"')
+        before = before[:start] + before[before.index(",", start + 1) :]
+    before = before.replace('"blank": null', '"practice": 700, "practising": 0, "blank": null')
+    read = Memory.from_array(np.frombuffer(before.encode(), np.uint8))
+    assert (read.practised, read.practice, read.waiting_since) == (0, 700, TASKS - 1)
