@@ -121,17 +121,32 @@ def test_a_task_that_does_not_come_again_is_not_waited_for_forever(never: bool) 
         assert gone[0] == (TASKS - 1 + 2 * TASKS + 1, "too few tasks came to judge it by")
 
 
-def test_while_a_copy_practises_other_tasks_are_left_alone() -> None:
+def test_a_copy_that_five_others_do_not_need_is_left_alone_until_its_own_task_comes_again() -> None:
     agent = library()
-    played: set[int] = set()
+    tried: set[int] = set()
 
     def noting(place: int, task: int, visit: int) -> float:
-        if task and visit == 2:
-            played.add(place)
+        if task and place == 1:
+            tried.add(task)
         return one_task_apart(place, task, visit)
 
     told(agent, noting, rounds(2))
-    assert played == {0}
+    assert len(tried) == 5
+
+
+def test_a_copy_that_others_need_as_well_stays_before_its_own_task_has_come_again() -> None:
+    def two_groups(place: int, task: int, visit: int) -> float:
+        return 10.0 if (task % 2 == 0) == (place > 0) else 1.0
+
+    def one_policy_is_sure(place: int, task: int, visit: int) -> float:
+        return two_groups(place, task, visit) if visit > 1 or task else 1.0
+
+    agent = library()
+    events = told(agent, one_policy_is_sure, rounds(2))
+    first = next(visit for visit, event in events if event["event"] in ("copy", "stays", "ends"))
+    stays = [visit for visit, event in events if event["event"] == "stays"]
+    assert first < stays[0] < 2 * TASKS - 1
+    assert agent._m.practised is None
 
 
 def test_a_state_of_before_practice_could_go_on_is_read() -> None:
@@ -140,7 +155,7 @@ def test_a_state_of_before_practice_could_go_on_is_read() -> None:
     now = agent._m.as_array()
     assert Memory.from_array(now).practised == 0
     before = now.tobytes().decode()
-    for name in ("practised", "practice", "waiting_since"):
+    for name in ("practised", "practice", "waits", "waiting_since"):
         start = before.index(f', "{name}"')
         before = before[:start] + before[before.index(",", start + 1) :]
     before = before.replace('"blank": null', '"practice": 700, "practising": 0, "blank": null')

@@ -175,10 +175,14 @@ class SplittingLibrary:
     def _should_meet(self, one: int, other: int, task: int) -> bool:
         """If they never have on this task, or if one of them may have become another policy since.
 
-        A copy on trial meets the policy beside which it was made, and no other; first on the task that it practises.
+        A copy on trial meets the policy beside which it was made, and no other.
         """
         trial, pair = self._m.on_trial, {one, other}
-        if trial is not None and trial[1] in pair and (trial[0] not in pair or self._m.practised is not None):
+        if (
+            trial is not None
+            and trial[1] in pair
+            and (trial[0] not in pair or task == self._m.practised or self._m.waits)
+        ):
             return False
         first, second = sorted((one, other))
         meeting = self._m.meetings.get((first, second, task))
@@ -240,7 +244,7 @@ class SplittingLibrary:
         m.alive.append(place)
         m.visits_of[place], m.born[place] = 0, m.visits
         m.on_trial = parent, place
-        m.practised, m.practice, m.waiting_since = visit.task, 0, m.visits
+        m.practised, m.practice, m.waits, m.waiting_since = visit.task, 0, False, m.visits
         m.next_copy = m.visits + m.wait
         visit.champion = place
         self._tell("copy" if is_copy else "new", policy=place, of=parent, task=visit.task)
@@ -299,7 +303,7 @@ class SplittingLibrary:
         reach = sum(policy in pair for policy in m.home.values()) + self._n_tasks - len(m.home)
         is_over = len(met) >= min(MANY_TASKS, reach)
         if on_trial and self._is_practising(visit):
-            m.practised, m.waiting_since = None, m.visits
+            m.practised, m.waits, m.waiting_since = None, False, m.visits
             if not self._is_in_conflict(older, younger, visit.task):
                 self._give_up(younger, older, f"it plays task {visit.task} no better")
             elif theirs >= CONFLICTS and is_over:
@@ -315,8 +319,10 @@ class SplittingLibrary:
                 self._give_up(older, younger, "it is the better one nowhere")
         elif on_trial:
             needed = [task for task in met if self._is_in_conflict(older, younger, task)]
-            if len(needed) == 1 and theirs >= CONFLICTS and is_over:
-                m.practised, m.waiting_since = needed[0], m.visits  # one may be chance: once more there
+            if not needed and m.practised is not None:
+                m.waits = True  # what it has practised may be all that it is needed for
+            elif len(needed) == 1 and theirs >= CONFLICTS and is_over:
+                m.practised, m.waits, m.waiting_since = needed[0], True, m.visits  # one may be chance: once more there
             elif min(ours, theirs) == 0 or younger not in m.home.values() or is_over:
                 self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
         elif not ours and self._has_met_on_all_tasks_of(younger, met):
@@ -336,7 +342,7 @@ class SplittingLibrary:
 
     def _split(self, parent: int, copy: int, ours: int, theirs: int) -> None:
         """The copy stays. What the parent remembers of the tasks that leave it would teach it the wrong thing."""
-        self._m.on_trial = None
+        self._m.on_trial = self._m.practised = None
         self._m.wait = max(1, self._m.wait // 2)
         forget_experiences(self.policies[parent])
         self._tell("stays", policy=copy, beside=parent, needed=ours, other_needed=theirs)

@@ -68,9 +68,11 @@ class Memory:
     on_trial: tuple[int, int] | None = None
     """A copy that has yet to show that it is needed: (parent, copy)."""
     practised: int | None = None
-    """The task on which that copy has to meet its parent before they meet on others."""
+    """The task that the copy practises and has yet to meet its parent on."""
     practice: int = 0
     """Steps that the copy has played there alone."""
+    waits: bool = False
+    """Whether they meet nowhere else until then."""
     waiting_since: int = 0
     """The visit from which tasks to judge it by have been waited for."""
     attempts: int = 0
