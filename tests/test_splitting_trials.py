@@ -112,13 +112,13 @@ def test_one_task_in_conflict_is_not_enough_if_that_was_chance() -> None:
 
 @pytest.mark.parametrize("never", [False, True])
 def test_a_task_that_does_not_come_again_is_not_waited_for_forever(never: bool) -> None:
-    """At most twice as long as it takes all tasks to come, or twelve tasks of each policy."""
+    """For 36 visits, where there are no more than three policies."""
     others = [task for _ in range(8) for task in range(1, TASKS)]
     events = told(library(), one_task_apart, rounds(1) + (others if never else rounds(8)))
     gone = [(visit, event["why"]) for visit, event in events if event["event"] == "ends"]
     assert bool(gone) == never
     if never:
-        assert gone[0] == (TASKS - 1 + 2 * TASKS + 1, "too few tasks came to judge it by")
+        assert gone[0] == (TASKS - 1 + 36 + 1, "too few tasks came to judge it by")
 
 
 def test_a_copy_that_five_others_do_not_need_is_left_alone_until_its_own_task_comes_again() -> None:
@@ -138,15 +138,32 @@ def test_a_copy_that_others_need_as_well_stays_before_its_own_task_has_come_agai
     def two_groups(place: int, task: int, visit: int) -> float:
         return 10.0 if (task % 2 == 0) == (place > 0) else 1.0
 
-    def one_policy_is_sure(place: int, task: int, visit: int) -> float:
-        return two_groups(place, task, visit) if visit > 1 or task else 1.0
-
     agent = library()
-    events = told(agent, one_policy_is_sure, rounds(2))
-    first = next(visit for visit, event in events if event["event"] in ("copy", "stays", "ends"))
-    stays = [visit for visit, event in events if event["event"] == "stays"]
-    assert first < stays[0] < 2 * TASKS - 1
+    events = told(agent, two_groups, rounds(2))
+    copy, stays = (next(visit for visit, event in events if event["event"] == kind) for kind in ("copy", "stays"))
+    assert copy < stays < copy + TASKS
     assert agent._m.practised is None
+
+
+@pytest.mark.parametrize("episodes", [7, 20, 60])
+@pytest.mark.parametrize("seed", range(4))
+def test_whoever_earns_what_a_trial_ends_and_nobody_meets_itself(episodes: int, seed: int) -> None:
+    """Random tables of who earns what where, up to six policies, tasks in random order."""
+    rng = np.random.default_rng(seed)
+    earned = rng.choice([0.0, 1.0, 5.0, 10.0], size=(6, TASKS))
+    agent, since = library(policies=int(rng.integers(3, 7))), 0
+
+    for visit, task in enumerate(rng.integers(TASKS, size=300)):
+        for _ in range(episodes):
+            place = agent.choose(Situation(int(task)), rng)
+            now = agent._m.visit
+            assert now is not None
+            assert now.champion not in now.rivals
+            assert agent._m.on_trial is not None or agent._m.practised is None
+            agent.ended(Situation(int(task)), Episode(place, earned[place, task] + rng.random(), 100))
+        since = since if agent._m.on_trial is not None else visit
+        assert visit - since <= 4 * 12 * 6
+        assert set(agent._m.home.values()) <= set(agent.alive)
 
 
 def test_a_state_of_before_practice_could_go_on_is_read() -> None:
@@ -155,7 +172,7 @@ def test_a_state_of_before_practice_could_go_on_is_read() -> None:
     now = agent._m.as_array()
     assert Memory.from_array(now).practised == 0
     before = now.tobytes().decode()
-    for name in ("practised", "practice", "waits", "waiting_since"):
+    for name in ("practised", "practice", "shown", "waits", "waiting_since"):
         start = before.index(f', "{name}"')
         before = before[:start] + before[before.index(",", start + 1) :]
     before = before.replace('"blank": null', '"practice": 700, "practising": 0, "blank": null')

@@ -70,9 +70,11 @@ class Memory:
     practised: int | None = None
     """The task that the copy practises and has yet to meet its parent on."""
     practice: int = 0
-    """Steps that the copy has played there alone."""
+    """Steps that have been played there since."""
+    shown: int = 0
+    """How often the copy has shown there that it is needed."""
     waits: bool = False
-    """Whether they meet nowhere else until then."""
+    """Whether they meet nowhere else until they have met there."""
     waiting_since: int = 0
     """The visit from which tasks to judge it by have been waited for."""
     attempts: int = 0
