@@ -24,12 +24,15 @@ Earns = Callable[[int, int, int], float]
 class Blank:
     """A policy that is a state and nothing else."""
 
+    forgot = 0
+
     def state_dict(self) -> dict[str, Any]:
         return {}
 
     def load_state_dict(self, state: Any) -> None: ...
 
-    def forget_experiences(self) -> None: ...
+    def forget_experiences(self) -> None:
+        self.forgot += 1
 
 
 def library(policies: int = 2) -> SplittingLibrary:
@@ -97,6 +100,7 @@ def test_one_task_in_conflict_is_enough_if_it_is_again_when_it_comes_again() -> 
     assert stays["needed"] == 1
     assert stays["other_needed"] >= 11
     assert agent.alive == [0, 1]
+    assert agent.policies[0].forgot == 0  # thirteen of fourteen tasks are still its own
 
 
 def test_one_task_in_conflict_is_not_enough_if_that_was_chance() -> None:
@@ -142,6 +146,7 @@ def test_a_copy_that_others_need_as_well_stays_before_its_own_task_has_come_agai
     events = told(agent, two_groups, rounds(2))
     copy, stays = (next(visit for visit, event in events if event["event"] == kind) for kind in ("copy", "stays"))
     assert copy < stays < copy + TASKS
+    assert agent.policies[0].forgot == 1
     assert agent._m.practised is None
 
 

@@ -342,10 +342,13 @@ class SplittingLibrary:
         return won and kept < self.settings.conflict * gained
 
     def _split(self, parent: int, copy: int, ours: int, theirs: int) -> None:
-        """The copy stays. What the parent remembers of the tasks that leave it would teach it the wrong thing."""
-        self._m.on_trial = self._m.practised = None
-        self._m.wait = max(1, self._m.wait // 2)
-        forget_experiences(self.policies[parent])
+        """The copy stays. What the parent remembers of the tasks that leave it would teach it the wrong thing, unless it
+        is one alone of many."""
+        m = self._m
+        m.on_trial = m.practised = None
+        m.wait = max(1, m.wait // 2)
+        if m.shown < 2:
+            forget_experiences(self.policies[parent])
         self._tell("stays", policy=copy, beside=parent, needed=ours, other_needed=theirs)
 
     # ---- saving
