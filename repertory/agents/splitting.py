@@ -342,8 +342,8 @@ class SplittingLibrary:
         return won and kept < self.settings.conflict * gained
 
     def _split(self, parent: int, copy: int, ours: int, theirs: int) -> None:
-        """The copy stays. What the parent remembers of the tasks that leave it would teach it the wrong thing, unless it
-        is one alone of many."""
+        """The copy stays. What the parent remembers of tasks that leave it would teach it the wrong thing, unless it is
+        one of many."""
         m = self._m
         m.on_trial = m.practised = None
         m.wait = max(1, m.wait // 2)
