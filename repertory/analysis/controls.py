@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 UNADAPTIVE = ("fixed-partition", "one-to-one")
 """Selectors that never change which policy plays a task."""
 TWIN = "OneToOne"
-"""The conditions of runs that were lived only to be compared with begin so."""
+"""The conditions of runs that were made only to be compared with begin so."""
 
 
 def run_key(run: Run) -> tuple[int, int]:
@@ -63,7 +63,7 @@ def live_one_to_one(results: Results, run: Run) -> Run:
     changes = {"selector": {"name": "one-to-one"}, "policies": len(run.settings["task_names"])}
     condition, path = _twin_folder(results, run)
     folder = RunFolder(path)
-    if folder.is_done:  # lived since the results were read
+    if folder.is_done:  # made since the results were read
         return Run(condition, path, folder.settings(), folder.read_blocks(), is_done=True)
     record = live_spec(RunSpec.from_json({**run.settings, **changes}), path)
     return Run(condition, path, record.settings, record.blocks, is_done=True)
@@ -82,7 +82,7 @@ def _twin_folder(results: Results, run: Run) -> tuple[str, Path]:
 def learning_metrics(results: Results, condition: str, compute_missing: bool = False) -> dict[str, pd.DataFrame]:
     """Forgetting and transfer ratios of a condition by bins, with standard errors over runs.
 
-    Where a run of the same number with a policy for each task is missing, it is lived if `compute_missing`, else named.
+    Where a run of the same number with a policy for each task is missing, it is run if `compute_missing`, else named.
     """
     runs = results.by_condition.get(condition, [])
     if not runs:
@@ -155,7 +155,7 @@ def runs_by_policies(results: Results, learner: str) -> dict[int, list[Run]]:
     for runs in results.by_condition.values():
         for run in runs:
             if run.condition.startswith(TWIN) and results.experiment is not None:
-                continue  # lived for comparison; the experiment has a condition of its own for it
+                continue  # made for comparison; the experiment has a condition of its own for it
             if run.settings["task"] is not None:
                 continue  # of some tasks only: a control
             if run.settings["learner"]["name"] == learner and run.settings["selector"]["name"] in UNADAPTIVE:

@@ -90,8 +90,8 @@ def pilot_policies(
     Decided from a pilot: lifetimes with each number in `policies` (the paper's choice if not given), `runs` of each, of
     `blocks` blocks of `block_steps` steps. Selection is unadaptive, as in the paper's definition of capacity; where
     tasks conflict, an adaptive `selector` may do with fewer policies. With `out`, the pilot's runs are kept there and
-    need not be lived again; those with a policy per task come first, and the rest only if there is a score above 0 to
-    take shares of. With `results`, nothing is lived: the unadaptive runs in that folder decide. `memory` is the most
+    need not be run again; those with a policy per task come first, and the rest only if there is a score above 0 to
+    take shares of. With `results`, nothing is run: the unadaptive runs in that folder decide. `memory` is the most
     that the library may take, in bytes or as `"200MB"`.
     """
     check_tolerance(tolerance)
@@ -156,7 +156,7 @@ def _pilot_scores(
     live: Callable[[Sequence[tuple[RunSpec, Path | None]]], list[pd.DataFrame]],
     score: str,
 ) -> dict[int, Any]:
-    """Lifetime scores by number of policies; runs with the most, which the others are measured by, are lived first."""
+    """Lifetime scores by number of policies; runs with the most, which the others are measured by, come first."""
     most = max(spec.policies for spec, _path in specs)
     scores: dict[int, list[float]] = {}
     for is_reference in (True, False):

@@ -91,7 +91,7 @@ def simulate(settings: GrowingLibrary) -> MemoryUse:
     accepted = converged & (luck < settings.acceptance)
     library = np.cumsum(accepted, axis=1)
     temporary = np.cumsum(visit == 1, axis=1) - np.cumsum(converged, axis=1)
-    # While a block is lived, the policy that converges at its end is still temporary.
+    # While a block is played, the policy that converges at its end is still temporary.
     total = (library - accepted) + (temporary + converged)
 
     full = library >= settings.fixed
