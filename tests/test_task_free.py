@@ -11,7 +11,7 @@ from scipy.stats import norm
 import repertory
 from repertory.agents.bpr import best_policy, updated
 from repertory.agents.protocol import Episode, Frozen, Opening, Situation
-from repertory.agents.sane import most_alike
+from repertory.agents.sane import BYTES_A_STEP, most_alike
 from repertory.core.tally import events_of
 from repertory.errors import UsageError
 from repertory.runs.spec import run_spec
@@ -135,6 +135,19 @@ def test_a_policy_that_is_left_becomes_what_it_was_before_it_drifted() -> None:
     earn(agent, 2, 2)
     assert [float(policy.policy["values"][0, 0]) for policy in agent.policies] == [1.0, 2.0]
     assert agent.other_bytes == agent.policies[0].nbytes
+
+
+@pytest.mark.parametrize("size", [0, 10 * 5 * BYTES_A_STEP])
+def test_a_large_memory_is_not_copied_at_every_look(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But once in as many steps as it takes to copy: here 50, which are 10 episodes."""
+    monkeypatch.setattr("repertory.agents.sane.memory_of", lambda _policy: size)
+    agent = agent_of(repertory.SANE(episodes=2), 3)
+    kept = []
+    for look in range(10):
+        agent.policies[0].policy["values"][:] = look
+        earn(agent, 10, 10)
+        kept.append(int(agent._anchor.policy["values"][0, 0]))
+    assert kept == ([0] * 5 + [5] * 5 if size else list(range(10)))
 
 
 def test_beyond_the_bound_the_two_most_alike_become_one(rng: np.random.Generator) -> None:

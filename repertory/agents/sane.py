@@ -6,7 +6,7 @@ what it was by more than its uncertainty; and the two most alike are merged when
 policy, and what it is worth is told by returns: where tasks look alike at the start, no critic can tell them apart.
 When the active policy earns too little, the others play a few episodes each. The best that still earns what it did
 becomes active; if none does, a copy of the active one goes on. The one that was active becomes again what it was when
-it last earned what it should, its anchor.
+it last earned what it should, its anchor, give or take some episodes.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ SEEN = 64
 
 SLOW = 0.2
 """How far what a policy earns moves towards the mean of its last episodes."""
+BYTES_A_STEP = 4_000
+"""An anchor is a copy of a policy with its memory, and to copy so many bytes takes as long as to learn from a step. It
+is set anew when as many steps have been played, so that copying never takes most of the time."""
 LEAST_SPREAD = 0.1
 """Of a policy's returns, as a share of what it earns: one that always earned the same may once earn less."""
 
@@ -64,11 +67,11 @@ class Memory(NamedTuple):
     seen: NDArray[np.float32]
     """First observations, the latest ones."""
     numbers: NDArray[np.int64]
-    """The active policy, the one on trial or none, how many returns are recent, how many observations were seen, and
-    how many policies have ever been made."""
+    """The active policy, the one on trial or none, how many returns are recent, how many observations were seen, how
+    many policies have ever been made, and how many steps the active one plays before its anchor is set anew."""
 
 
-ACTIVE, TRIAL, RECENT, SEEN_COUNT, MADE = range(5)
+ACTIVE, TRIAL, RECENT, SEEN_COUNT, MADE, ANCHOR_IN = range(6)
 NOBODY = -1
 
 
@@ -103,7 +106,7 @@ class SANEAgent(GrowingAgent):
             trials=np.full(self._most + 1, -np.inf),
             recent=np.zeros(settings.episodes),
             seen=np.zeros((SEEN, features), np.float32),
-            numbers=np.array([0, NOBODY, 0, 0, 1]),
+            numbers=np.array([0, NOBODY, 0, 0, 1, 0]),
         )
 
     @property
@@ -125,6 +128,7 @@ class SANEAgent(GrowingAgent):
         memory.seen[numbers[SEEN_COUNT] % SEEN] = as_input(self.policies[0], episode.opening.observations[0])
         numbers[SEEN_COUNT] += 1
         memory.played[episode.policy] += 1
+        numbers[ANCHOR_IN] -= episode.steps if episode.policy == self.active else 0
         memory.recent[numbers[RECENT]] = episode.total_reward
         numbers[RECENT] += 1
         if numbers[RECENT] == memory.recent.size:
@@ -152,8 +156,8 @@ class SANEAgent(GrowingAgent):
     def _note_level(self, policy: int, level: float, spread: float) -> None:
         """Slowly: the best of many means would be luck, and everything after it a drift."""
         memory = self._memory
-        if level >= memory.levels[policy]:
-            self._anchor.load_state_dict(self.policies[policy].state_dict())
+        if level >= memory.levels[policy] and memory.numbers[ANCHOR_IN] <= 0:
+            self._set_anchor(policy)
         is_first = np.isneginf(memory.levels[policy])
         for values, value in ((memory.levels, level), (memory.spreads, spread)):
             values[policy] = value if is_first else values[policy] + SLOW * (value - values[policy])
@@ -165,8 +169,12 @@ class SANEAgent(GrowingAgent):
     def _leave_to(self, policy: int) -> None:
         """The active one goes back to its anchor, and another is active."""
         self.policies[self.active].load_state_dict(self._anchor.state_dict())
-        self._anchor.load_state_dict(self.policies[policy].state_dict())
+        self._set_anchor(policy)
         self._memory.numbers[ACTIVE], self._memory.numbers[TRIAL] = policy, NOBODY
+
+    def _set_anchor(self, policy: int) -> None:
+        self._anchor.load_state_dict(self.policies[policy].state_dict())
+        self._memory.numbers[ANCHOR_IN] = memory_of(self._anchor) // BYTES_A_STEP
 
     def _copy_active(self) -> None:
         memory, numbers = self._memory, self._memory.numbers
