@@ -150,6 +150,23 @@ def test_a_copy_that_others_need_as_well_stays_before_its_own_task_has_come_agai
     assert agent._m.practised is None
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_task_leaves_a_home_that_begins_to_fail_there(fails: bool) -> None:
+    """By a disaster in every fourth episode, which no rank of eight shows; the other policy has always been good."""
+    episodes, failing_from = iter(range(10**6)), 5
+
+    def either_is_good_on_task_1(place: int, task: int, visit: int) -> float:
+        if task == 1:
+            return -200.0 if fails and place == 0 and visit >= failing_from and next(episodes) % 4 == 0 else 10.0
+        return 10.0 if (task % 2 == 0) == (place > 0) else 1.0
+
+    agent = library()
+    events = told(agent, either_is_good_on_task_1, rounds(failing_from + 1))
+    assert agent.alive == [0, 1]
+    moves = [visit // TASKS + 1 for visit, event in events if event["event"] == "moves" and event["task"] == 1]
+    assert [visit for visit in moves if visit > 2] == ([failing_from + 1] if fails else [])
+
+
 @pytest.mark.parametrize("episodes", [7, 20, 60])
 @pytest.mark.parametrize("seed", range(4))
 def test_whoever_earns_what_a_trial_ends_and_nobody_meets_itself(episodes: int, seed: int) -> None:

@@ -173,7 +173,8 @@ class SplittingLibrary:
         self._m.levels[policy, visit.task] = float(np.mean(visit.returns[policy][-LEVEL_EPISODES:]))
 
     def _should_meet(self, one: int, other: int, task: int) -> bool:
-        """If they never have on this task, or if one of them may have become another policy since.
+        """If they never have on this task, or if one of them may have become another policy since: it has played for
+        long, or the one that is at home here now keeps too little of what the other gained.
 
         A copy on trial meets the policy beside which it was made, and no other.
         """
@@ -188,8 +189,15 @@ class SplittingLibrary:
         meeting = self._m.meetings.get((first, second, task))
         if meeting is None:
             return True
+        if not self._is_on_trial(first, second) and (one, task) in self._m.levels:
+            level = self._m.levels[one, task]
+            if self._keeps_too_little(task, level, meeting.levels[1 if one == first else 0]):
+                return True
         now = self._m.visits_of[first], self._m.visits_of[second]
         return any(n > STALE * max(before, 1) for n, before in zip(now, meeting.visits, strict=True))
+
+    def _is_on_trial(self, *policies: int) -> bool:
+        return self._m.on_trial is not None and self._m.on_trial[1] in policies
 
     # ---- copies
 
@@ -281,13 +289,17 @@ class SplittingLibrary:
         first, second = sorted((champion, rival))
         for policy in (first, second):
             self._note_level(policy, visit)
+        levels = {policy: m.levels[policy, visit.task] for policy in (first, second)}
         m.meetings[first, second, visit.task] = Meeting(
             outcome if first == champion else -outcome,
-            (m.levels[first, visit.task], m.levels[second, visit.task]),
+            (levels[first], levels[second]),
             (m.visits_of[first], m.visits_of[second]),
         )
         # A task stays where it is, unless that is with a copy which is no better: tasks that agree come together again.
-        if outcome < 0 or (outcome == 0 and m.on_trial == (rival, champion)):
+        # Between policies that both stay, a rare disaster that no rank shows is enough.
+        if outcome == 0 and self._is_on_trial(first, second):
+            outcome = -1 if m.on_trial == (rival, champion) else 1
+        if outcome < 0 or (outcome == 0 and self._keeps_too_little(visit.task, levels[champion], levels[rival])):
             visit.champion = rival
         younger = max(first, second, key=lambda policy: m.born[policy])
         self._judge(first + second - younger, younger, visit)
@@ -336,10 +348,13 @@ class SplittingLibrary:
         """Whether a policy keeps too little of what another has gained on a task, by their last meeting there."""
         first, second = sorted((policy, other))
         meeting = self._m.meetings[first, second, task]
-        nothing = self._ignorance(task)
-        kept, gained = (level - nothing for level in (meeting.levels if policy == first else meeting.levels[::-1]))
         won = meeting.verdict * (1 if other == first else -1) > 0
-        return won and kept < self.settings.conflict * gained
+        return won and self._keeps_too_little(task, *(meeting.levels if policy == first else meeting.levels[::-1]))
+
+    def _keeps_too_little(self, task: int, level: float, other: float) -> bool:
+        """Of what another policy has gained there."""
+        nothing = self._ignorance(task)
+        return level < other and level - nothing < self.settings.conflict * (other - nothing)
 
     def _split(self, parent: int, copy: int, ours: int, theirs: int) -> None:
         """The copy stays. What the parent remembers of tasks that leave it would teach it the wrong thing, unless it is
