@@ -104,6 +104,8 @@ class Experiment:
     """By learner."""
     ranges: tuple[Mapping[str, Any], ...] = ()
     """What the paper gives as a range: `metric`, `range` and the `conditions` it is of, as patterns."""
+    against: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Which conditions are compared with each of some, run by run, as patterns: `Two = ["One", "Fixed*"]`."""
     days_per_run: tuple[float, ...] = ()
     """On the wall, as the paper prints them: a number, or from the one to the other."""
 
@@ -175,6 +177,7 @@ def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:
     defaults = {"runs": rest["runs"], "task": rest.pop("task", None), **defaults}
     shared = _checked_settings(rest.pop("settings", {}), name)
     conditions = {key: _read_condition(name, key, value, defaults, shared) for key, value in tables.items()}
+    against = _read_against(name, rest.pop("against", {}), conditions)
     try:
         published = _read_published(rest)
     except (TypeError, KeyError, ValueError, AttributeError) as error:
@@ -185,7 +188,7 @@ def read_experiment(name: str, content: Mapping[str, Any]) -> Experiment:
         for condition in comparison.conditions:
             if condition not in conditions:
                 raise UsageError(f"experiment {name} compares {condition}, which it does not have")
-    return Experiment(name=name, conditions=conditions, **published, **rest)
+    return Experiment(name=name, conditions=conditions, against=against, **published, **rest)
 
 
 def _check_count(source: str, key: str, given: Any) -> None:
@@ -199,6 +202,17 @@ def _read_task(source: str, given: Any) -> str | int | tuple[int, ...] | None:
     if given in (None, TASK_OF_THE_RUN) or (tasks and all(type(task) is int and task >= 0 for task in tasks)):
         return tuple(given) if isinstance(given, list) else given
     raise UsageError(f"'task' in {source} is {given!r}; valid: '{TASK_OF_THE_RUN}', a task, or a list of tasks")
+
+
+def _read_against(source: str, given: Any, conditions: Mapping[str, Condition]) -> dict[str, tuple[str, ...]]:
+    """A condition and the patterns of those compared with it; a pattern that matches none is a slip of the pen."""
+    if not isinstance(given, dict) or not all(isinstance(patterns, list) for patterns in given.values()):
+        raise UsageError(f"'against' in {source} is {given!r}; valid: a table of lists (Two = ['One', 'Fixed*'])")
+    for reference, patterns in given.items():
+        for pattern in (reference, *patterns):
+            if not (pattern in conditions if pattern is reference else fnmatch.filter(conditions, str(pattern))):
+                raise unknown(f"condition in 'against' of {source}", pattern, conditions)
+    return {reference: tuple(patterns) for reference, patterns in given.items()}
 
 
 def _read_published(rest: dict[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from repertory.report.sections import (
     growth,
     health,
     learning,
+    pairs,
     scores,
     tasks,
     time,
@@ -46,8 +47,8 @@ INTRODUCTION, CLAIMS, CONCLUSION = "introduction", "claims", "conclusion"
 WARNING = (
     "<!-- Made by `repertory results` from the records and the notes beside them: edit those, not this file. -->\n"
 )
-KINDS = (scores, development, tasks, health, capacity, learning, contexts, growth, frontier, time)
-TABLES = ("conditions", "health", "capacity", "contexts", "growth", "frontier", "time")
+KINDS = (scores, development, tasks, health, capacity, learning, contexts, growth, pairs, frontier, time)
+TABLES = ("conditions", "pairs", "health", "capacity", "contexts", "growth", "frontier", "time")
 """The sections whose tables are shown, in this order."""
 CHARTS = ("published", "development", "tasks", "health", "capacity", "forgetting", "transfer", "frontier")
 """The charts that are shown; the first before the tables, the others after them. Each name may stand for several, such

@@ -16,7 +16,7 @@ from repertory.sweeps.results import Results
 SECTIONS = (
     *("scores", "development", "final", "assignment", "family", "contexts", "tasks", "task_curves"),
     *("held_out", "learning", "health"),
-    *("capacity", "significance", "frontier", "libraries", "growth", "time", "memory", "claims"),
+    *("capacity", "significance", "pairs", "frontier", "libraries", "growth", "time", "memory", "claims"),
     *("pictures", "progress", "problems", "settings"),
 )
 """In the order of the page."""
