@@ -22,9 +22,9 @@ def section(results: Results) -> Section | None:
     if not rows:
         return None
     intro = (
-        "Lifetime scores of runs that met the same tasks in the same order. *Difference* is what the condition has "
-        "more than the one it is compared with, in the mean over pairs of runs, with a 95% interval where there are "
-        "two pairs or more; *of its score* is the share that it has; *more on* counts the tasks, each over all pairs."
+        "Lifetime scores of runs that met the same tasks in the same order. Difference: what the condition has more "
+        "than the one it is compared with, in the mean over pairs of runs, with a 95% interval where there are two "
+        "pairs or more. Of its score: the share that it has. More on: the tasks on which it has more, over all pairs."
     )
     places = decimals([row["difference"] for row in rows], 3) or 1
     columns = [
