@@ -177,6 +177,10 @@ class Regressions(Arrays):
         """Whether contexts must stay two: rewards are but one more quantity here."""
         return False
 
+    def twins(self, *_: Any) -> list[int]:
+        """None: every step tells what it pays."""
+        return []
+
     def merge(self, kept: int, gone: int) -> None:
         """Let one context have what both have seen."""
         tables, prior = self.tables, NOISE_FLOOR**2 * np.eye(self.tables.gram.shape[-1])

@@ -125,6 +125,8 @@ class Memory(NamedTuple):
     """(context, other): how often they have taken turns of late."""
     heir: NDArray[np.int64]
     """The context that each has been merged into; itself if none."""
+    doubt: NDArray[np.bool_]
+    """Contexts of which it is one, and only what is paid will tell which; none where that is known."""
 
 
 class InferringAgent:
@@ -146,6 +148,7 @@ class InferringAgent:
             alike=np.zeros((most, most), np.int64),
             turns=np.zeros((most, most), np.int64),
             heir=np.arange(most),
+            doubt=np.zeros(most, np.bool_),
         )
         self.returns = Returns(most, setup.policies) if settings.returns else None
         self.contexts = 1
@@ -228,6 +231,8 @@ class InferringAgent:
         played = self.context
         np.multiply(self.memory.sums, FORGOTTEN, out=self.memory.sums)
         log_evidence, highest = judge(self.memory.sums, self.models.score(played, seen), seen.log_new)
+        if self._is_in_doubt_still(seen):
+            return self._weigh_pay(seen)
         log_evidence += self._judge_return(played, episode, np.zeros(1))[0]
         fits = max(highest, self.memory.return_sum[0]) <= self.settings.threshold and self.models.is_usual(played, seen)
         if not fits or self._unlooked_steps >= self.models.look_steps or not self._is_certain:
@@ -265,8 +270,11 @@ class InferringAgent:
         self._unlooked_episodes = self._unlooked_steps = 0
         was_certain, self._is_certain = self._is_certain, bool(m.belief.max() >= CERTAIN)
         self.move(int(m.belief.argmax()))
+        m.doubt[:] = False
         if self.context != played:
             self._note_turn(played, was_certain and self._is_certain)
+        if self.context != played or not self._is_certain:
+            self._doubt_twins(seen)
         if accepted[played]:
             self._note_alike(played, evidence, accepted)
 
@@ -282,6 +290,34 @@ class InferringAgent:
             if self.returns is not None:
                 self.returns.moved()
             self._news.append({"event": MOVED, "context": context, "episode": self.episodes})
+
+    def _doubt_twins(self, seen: Any) -> None:
+        """A policy that stays away from what is paid does not find out whether it should: where another context is the
+        same but for that, let both be tried until something is paid."""
+        m, alive = self.memory, np.flatnonzero(self.memory.heir[: self.contexts] == np.arange(self.contexts))
+        twins = self.models.twins(self.context, (int(other) for other in alive if other != self.context))
+        both = [self.context, *twins]
+        if twins and m.belief[both].sum() >= CERTAIN and self.models.log_pay(self.context, seen) is None:
+            m.doubt[both] = True
+            m.belief[:] = m.doubt / m.doubt.sum()
+            self._is_certain = False
+
+    def _is_in_doubt_still(self, seen: Any) -> bool:
+        """Whether what was seen is of one of the contexts between which it is open, by all but what it pays."""
+        goes_on = self.memory.sums[0] <= self.settings.threshold
+        return goes_on and any(self.models.is_usual(context, seen) for context in self.memory.doubt.nonzero()[0])
+
+    def _weigh_pay(self, seen: Any) -> bool:
+        """Of contexts that differ in pay alone, move to the one that pays so; whether anything was paid."""
+        m, (open_to,) = self.memory, self.memory.doubt.nonzero()
+        evidence = [self.models.log_pay(context, seen) for context in open_to]
+        self._unlooked_episodes = self._unlooked_steps = 0
+        if evidence[0] is None:
+            return False
+        best = int(open_to[np.argmax(evidence)])
+        m.doubt[:], m.belief[:], self._is_certain = False, np.eye(len(m.belief))[best], True
+        self.move(best)
+        return True
 
     def _note_alike(self, played: int, evidence: NDArray[np.float64], accepted: NDArray[np.bool_]) -> None:
         """Merge contexts that cannot be told apart, whichever of them is played: any policy suits both alike."""

@@ -41,6 +41,8 @@ STALE = 2.0
 """Two policies meet again on a task when one of them has played so many times as many visits as when they met last."""
 VISIT_EPISODES = 18
 """That visits must have on average for a copy to be worth it: to look, to practise and to compare."""
+GLANCE = 2
+"""A visit of fewer episodes is none: who infers the task may have been mistaken."""
 LEVEL_EPISODES = 20
 """What a policy earns on a task is the mean of so many last episodes of a visit."""
 
@@ -154,6 +156,8 @@ class SplittingLibrary:
 
     def _end_visit(self, visit: Visit) -> None:
         m = self._m
+        if visit.episodes < GLANCE:
+            return
         for policy in m.alive:
             if visit.returns.get(policy):
                 self._note_level(policy, visit)
