@@ -98,3 +98,17 @@ def test_twins_are_alike_but_for_pay(first: int, reward: float, is_shy: bool, ar
         models.learn(1, models.encode(walk(rng, first, reward, is_shy)))
     assert models.twins(0, [1]) == [1] * are_twins
     assert models.twins(1, [0]) == [0] * are_twins
+
+
+def test_one_bite_of_food_is_enough_where_there_was_only_poison() -> None:
+    """A few would be no surprise to the filter, and once they are learned, none ever would."""
+    rng, models = np.random.default_rng(0), Counts(2, COUNTED, TWO)
+    for _ in range(30):
+        models.learn(0, models.encode(walk(rng, 0, POISON, False)))
+        models.learn(1, models.encode(walk(rng, 0, float(rng.choice([FOOD, POISON])), False)))
+    shy = walk(rng, 0, FOOD, True)
+    bite = shy._replace(rewards=np.where(np.arange(60) == 30, FOOD, 0.0))
+    assert models.is_usual(0, models.encode(shy)) == models.is_usual(1, models.encode(shy))
+    assert not models.is_usual(0, models.encode(bite))
+    assert models.is_usual(0, models.encode(walk(rng, 0, POISON, False)))
+    assert models.is_usual(1, models.encode(walk(rng, 0, FOOD, False)))  # here it was always either

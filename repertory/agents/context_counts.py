@@ -34,6 +34,8 @@ UNKNOWN_REWARD = 1 + NOISE_FLOOR**2
 """Squared scale of a reward of which nothing is known."""
 FEWEST, MEMORY = 10, 10.0
 """Episodes before it is known how much a context usually explains, and over how many last ones that is averaged."""
+ONE_SIDED = 3.0
+"""A context only ever pays, or only ever takes, if what it pays is so many standard deviations from nothing."""
 FAMILIAR, UNHEARD = 5, 0.1
 """Two contexts are alike if less than such a share of what followed in one never did in the other, wherever that has
 seen in so many episodes what follows. On POcman it is 0 to 5% for tasks that differ in pay alone, and from 17% on where
@@ -181,12 +183,25 @@ class Counts(Arrays):
         return float(np.log((1 - OUTLIERS) * np.exp(ratio) + OUTLIERS).mean())
 
     def is_usual(self, context: int, seen: Seen) -> bool:
-        """Whether a context explains not much less of an episode than it usually does."""
+        """Whether a context explains not much less of an episode than it usually does, nor pays where it always took."""
+        if self._turns_pay_round(context, seen):
+            return False
         episodes, mean, _last, variance = self.tables.explained[:, context]
         if episodes < FEWEST:
             return True
         least = mean - LESS * max(variance**0.5, SMALLEST * abs(mean))
         return bool(self.share_explained(context, seen) >= least)
+
+    def _turns_pay_round(self, context: int, seen: Seen) -> bool:
+        """Whether an episode pays in a context that has only ever taken, or the other way round: few such steps would be
+        too few for the filter, and once learned, the next ones would be nothing strange."""
+        episodes, total, squares = self.tables.paid[:, context]
+        paid = seen.rewards[seen.rewards != 0]
+        if episodes < FEWEST or not paid.size:
+            return False
+        mean = total / episodes
+        is_one_sided = abs(mean) > ONE_SIDED * max(squares / episodes - mean**2, 0.0) ** 0.5
+        return bool(is_one_sided and np.sign(paid.mean()) == -np.sign(mean))
 
     def _note(self, context: int, explained: float) -> None:
         """Take in how much of an episode was explained, which is ever more while a context is young. Differences of
