@@ -183,7 +183,7 @@ class Counts(Arrays):
         return float(np.log((1 - OUTLIERS) * np.exp(ratio) + OUTLIERS).mean())
 
     def is_usual(self, context: int, seen: Seen) -> bool:
-        """Whether a context explains not much less of an episode than it usually does, nor pays where it always took."""
+        """Whether a context explains not much less of an episode than usual, nor turns round what it pays."""
         if self._turns_pay_round(context, seen):
             return False
         episodes, mean, _last, variance = self.tables.explained[:, context]
@@ -193,8 +193,8 @@ class Counts(Arrays):
         return bool(self.share_explained(context, seen) >= least)
 
     def _turns_pay_round(self, context: int, seen: Seen) -> bool:
-        """Whether an episode pays in a context that has only ever taken, or the other way round: few such steps would be
-        too few for the filter, and once learned, the next ones would be nothing strange."""
+        """Whether an episode pays in a context that has only ever taken, or the other way round: few such steps are too
+        few for the filter, and once learned, the next ones would be nothing strange."""
         episodes, total, squares = self.tables.paid[:, context]
         paid = seen.rewards[seen.rewards != 0]
         if episodes < FEWEST or not paid.size:
