@@ -52,3 +52,14 @@ def test_the_memory_of_a_library_that_grows_is_its_most(weighed: Path) -> None:
 
 def test_without_memory_there_is_nothing_to_show(tmp_path: Path) -> None:
     assert frontier.section(read_results(write_sweep(tmp_path / "sweep"))) is None
+
+
+def test_names_of_all_kinds_are_kept_apart(weighed: Path) -> None:
+    """An adaptive and an unadaptive condition at one place: one label has both names."""
+    rows = frontier.frontier_rows(read_results(weighed))
+    twin = {**rows[0], "condition": "Twin", "adaptive": not rows[0]["adaptive"]}
+    other = {**rows[0], "condition": "Other", "lifetime": rows[0]["lifetime"] + 100}  # as many policies: names it is
+    (part,) = frontier.by_domain(read_results(weighed))
+    chart = frontier._chart(part, [rows[0], twin, other])
+    labels = [label for mark in chart.panels[0].marks for label in mark.labels]  # type: ignore[union-attr]
+    assert set(labels) == {"", f"{rows[0]['condition']}, Twin", "Other"}

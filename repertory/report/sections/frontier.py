@@ -23,6 +23,9 @@ FEWEST = 3
 """Conditions that a comparison needs."""
 LABEL_HEIGHT, SAME_MEMORY = 0.05, 1.5
 """Labels of points nearer than this share of the chart's height, and this ratio of memory, would overlap."""
+LETTER_WIDTH, MARKER_WIDTH = 0.009, 0.015
+"""Shares of the chart's width."""
+LEFT, RIGHT = "left", "right"
 
 
 def section(results: Results) -> Section | None:
@@ -119,19 +122,53 @@ def apart(names: list[str], points: list[dict[str, Any]], scale: float) -> list[
     return labels
 
 
+def sides(labels: list[str], points: list[dict[str, Any]], scale: float) -> tuple[list[str], list[str]]:
+    """Labels, and on which side of its point each stands: towards the middle of the chart, or on the other side if one
+    that came before is in the way. Where both sides are taken, it is left out: the table and the pointer tell."""
+    memory = np.log([row["bytes"] for row in points])
+    across = (memory - memory.min()) / (np.ptp(memory) or 1.0)
+    boxes: list[tuple[float, float, float]] = []
+    shown, chosen = [], []
+    for label, x, row in zip(labels, across, points, strict=True):
+        width, y = MARKER_WIDTH + LETTER_WIDTH * len(label), row["lifetime"] / (scale or 1.0)
+        usual = (RIGHT, LEFT) if x < 0.5 else (LEFT, RIGHT)
+        spans = {LEFT: (x - width, x), RIGHT: (x, x + width)}
+        free = [side for side in usual if not any(_overlap((*spans[side], y), box) for box in boxes)]
+        if free and label:
+            boxes.append((*spans[free[0]], y))
+        shown.append(label if free else "")
+        chosen.append((free or usual)[0])
+    return shown, chosen
+
+
+def _overlap(one: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
+    """Of labels from, to, at a height."""
+    return one[0] < other[1] and other[0] < one[1] and abs(one[2] - other[2]) < LABEL_HEIGHT
+
+
+def _are_told_by_number(rows: list[dict[str, Any]]) -> bool:
+    """Whether how many policies a condition has tells it from the others of its learner and kind."""
+    kinds = [(row["learner"], row["adaptive"], row["policies"]) for row in rows]
+    return len(set(kinds)) == len(kinds)
+
+
 def _chart(part: Part, rows: list[dict[str, Any]]) -> Chart:
-    """A colour for each learner, a marker for adaptive; the number of policies beside each point."""
+    """A colour for each learner, a marker for adaptive; beside each point the number of policies, or its name."""
     own = [row for row in rows if row["domain"] == part.domain]
     kinds = list(dict.fromkeys((row["learner"], row["adaptive"]) for row in own))
     learners = list(dict.fromkeys(learner for learner, _adaptive in kinds))
-    low, high = (float(edge(row["bytes"] for row in own)) for edge in (min, max))
+    scale = max(row["lifetime"] for row in own) - min(row["lifetime"] for row in own)
+    by_number = _are_told_by_number(own)
+    names = [row["condition"] for row in own]
+    placed = dict(zip(names, zip(*sides(apart(names, own, scale), own, scale), strict=True), strict=True))
     marks: list[Mark] = []
     for learner, adaptive in sorted(kinds):
         points = [row for row in own if (row["learner"], row["adaptive"]) == (learner, adaptive)]
-        sizes = [row["policies"] for row in points]
-        names = list(map(str, sizes)) if len(set(sizes)) == len(sizes) else [row["condition"] for row in points]
-        # Numbers of the two kinds stand on either side of a point they share; names, towards the middle of the chart.
-        at_right = [adaptive if names[0].isdigit() else row["bytes"] ** 2 < low * high for row in points]
+        if by_number:  # those of the two kinds stand on either side of a point they share
+            labels = apart([str(row["policies"]) for row in points], points, scale)
+            label_sides = [RIGHT if adaptive else LEFT] * len(points)
+        else:
+            labels, label_sides = map(list, zip(*(placed[row["condition"]] for row in points), strict=True))
         spread = [0.0 if row["low"] is None else (row["high"] - row["low"]) / 2 for row in points]
         marks.append(
             Series(
@@ -143,13 +180,13 @@ def _chart(part: Part, rows: list[dict[str, Any]]) -> Chart:
                 marker="diamond" if adaptive else "circle",
                 size=9,
                 error=spread,
-                label_sides=["right" if is_right else "left" for is_right in at_right],
+                label_sides=label_sides,
                 hover=[f"{row['condition']}: {row['lifetime']:.4g}, {row['bytes'] / 1e6:.3g} MB" for row in points],
-                labels=apart(names, points, max(row["lifetime"] for row in own) - min(row["lifetime"] for row in own)),
+                labels=labels,
             )
         )
     x, y = Axis("memory (MB)", is_logarithmic=True), Axis("lifetime score")
     name = "frontier" if len({row["domain"] for row in rows}) == 1 else f"frontier-{part.domain}"
-    caption = "The number beside a point is how many policies it has."
+    caption = "The number beside a point is how many policies it has." if by_number else ""
     panel = Panel(marks, x, y)
     return Chart(name, [[panel]], title=part.domain, caption=caption, legend="below", size=(8.2, 4.8))
