@@ -371,7 +371,7 @@ class InferringAgent:
         return join(self._parts()) | inside | {PLAIN: plain}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        share_out(state, self._parts())
+        share_out({"belief/doubt": self.memory.doubt, **state}, self._parts())  # older checkpoints know of none
         numbers, self._news = json.loads(state[PLAIN].tobytes())
         for name, value in zip(NUMBERS, numbers, strict=True):
             setattr(self, name, value)
