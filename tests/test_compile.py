@@ -277,6 +277,44 @@ def test_closures_kept_by_one_process_are_not_taken_for_those_of_another(tmp_pat
     assert run_file(module, "both")[0] == 6015.0
 
 
+RECORDS_MODULE = """
+import sys
+import numpy as np
+from repertory.kernels.compile import kernel
+
+@kernel
+def last(records):
+    return records[0].last
+
+@kernel
+def alone(records):
+    return last(records)
+
+@kernel
+def both(few, many):
+    return 10.0 * last(few) + last(many)
+
+def made(size, value):
+    records = np.zeros(1, np.dtype([("many", np.float64, (size,)), ("last", np.float64)]))
+    records["last"] = value
+    return records
+
+if __name__ == "__main__":
+    few, many = made(2, 3.0), made(50, 5.0)
+    asked = sys.argv[1]
+    print(both(few, many) if asked == "both" else alone(few if asked == "few" else many), 0, "-")
+"""
+
+
+def test_code_for_records_kept_by_one_process_is_not_taken_for_that_of_another(tmp_path: Path) -> None:
+    """Both are the first record that their process meets: code for the one must not be run on the other."""
+    module = tmp_path / "records.py"
+    module.write_text(RECORDS_MODULE)
+    assert run_file(module, "few")[0] == 3.0
+    assert run_file(module, "many")[0] == 5.0
+    assert run_file(module, "both")[0] == 35.0
+
+
 OPTIONS_MODULE = """
 import sys
 import numba

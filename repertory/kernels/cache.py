@@ -16,7 +16,7 @@ import hashlib
 import os
 import pickle
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -32,7 +32,7 @@ from repertory.kernels.own_files import NotOwn, make_own_folder, read_own, write
 _types: Any = numba.core.types
 _FLAGS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
 """Settings of Numba's own that change the code it makes."""
-FORMAT = 3
+FORMAT = 4
 """Of the files; a new number whenever `compile` keeps something else in them."""
 _DIGEST_SIZE = hashlib.sha256().digest_size
 
@@ -55,6 +55,11 @@ def fingerprint(function: FunctionType) -> str:
     for line in _describe_function(function, seen=set()):
         digest.update(line.encode() + b"\n")
     return digest.hexdigest()
+
+
+def fingerprint_of_types(kinds: Sequence[Any]) -> str:
+    """A hash of Numba types, the same in every process."""
+    return hashlib.sha256(repr([_describe_type(kind) for kind in kinds]).encode()).hexdigest()
 
 
 class KernelCache:

@@ -14,7 +14,7 @@ from typing import Any
 from numba.core import compiler
 from numba.core.registry import CPUDispatcher
 
-from repertory.kernels.cache import KernelCache, fingerprint
+from repertory.kernels.cache import KernelCache, fingerprint, fingerprint_of_types
 from repertory.kernels.changed_numba import warn_of_changes
 
 
@@ -30,13 +30,15 @@ class Way(IntEnum):
 
 
 class Compiler(compiler.Compiler):
-    """Names code by its content. Numba numbers functions in the order in which a process comes upon them, and tells
-    closures of one function apart by that alone; code kept by one process would meet another's under the same name."""
+    """Names code by its content and by the types that it is for. Numba numbers functions, and types of records, in the
+    order in which a process comes upon them, and tells closures of one function, and code for records of different
+    fields, apart by that alone; code kept by one process would meet another's under the same name."""
 
     def define_pipelines(self) -> Any:
         if way() >= Way.KEPT:
             identity = self.state.func_id
-            identity.unique_id = f"{fingerprint(identity.func)[:16]}_{identity.unique_id}"
+            kinds = fingerprint_of_types(self.state.args)
+            identity.unique_id = f"{fingerprint(identity.func)[:16]}_{kinds[:16]}_{identity.unique_id}"
         return super().define_pipelines()
 
 
