@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,11 +42,13 @@ def section(results: Results) -> Section | None:
 
 def pair_rows(results: Results) -> Iterator[dict[str, Any]]:
     """A row for each condition and the one that it is compared with."""
-    against = {} if results.experiment is None else results.experiment.against
-    found = results.by_condition
-    for reference, patterns in against.items():
-        for name in found if reference in found else ():
-            if name != reference and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+    experiment, found = results.experiment, results.by_condition
+    if experiment is None:
+        return
+    for reference, patterns in experiment.against.items():
+        chosen = experiment.select(patterns) if patterns else []  # without a pattern, it would be all
+        for name in (condition.name for condition in chosen):
+            if name != reference and name in found and reference in found:
                 row = _row(found[name], found[reference])
                 yield from [{"reference": reference, "condition": name, **row}] if row else []
 
