@@ -2,75 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
-import gymnasium
 import numpy as np
 import pytest
 
-from repertory.agents.protocol import AgentSetup, Episode, Situation
-from repertory.agents.splitting import Splitting, SplittingLibrary
+from repertory.agents.protocol import Episode, Situation
 from repertory.agents.splitting_memory import Memory
-
-TASKS = 14
-VISIT = 20
-"""Episodes: 4 to look and 10 to practise leave 6, and a contest takes at least 8."""
-
-Earns = Callable[[int, int, int], float]
-"""What (the policy at a place, on a task, in a visit of that task) earns."""
-
-
-class Blank:
-    """A policy that is a state and nothing else."""
-
-    forgot = 0
-
-    def state_dict(self) -> dict[str, Any]:
-        return {}
-
-    def load_state_dict(self, state: Any) -> None: ...
-
-    def forget_experiences(self) -> None:
-        self.forgot += 1
-
-
-def library(policies: int = 2) -> SplittingLibrary:
-    space = gymnasium.spaces.Discrete(2)
-    setup = AgentSetup(
-        space, space, TASKS, policies, lambda _place: Blank(), None, np.random.default_rng(0), tasks=range(TASKS)
-    )  # type: ignore[arg-type]
-    return Splitting()(setup)
-
-
-def told(agent: SplittingLibrary, earns: Earns, tasks: Iterator[int] | list[int]) -> list[tuple[int, dict[str, Any]]]:
-    """What the library tells in a life of visits to these tasks, each with the number of the visit."""
-    rng = np.random.default_rng(1)
-    events = []
-    visits_of: dict[int, int] = {}
-    for visit, task in enumerate(tasks):
-        visits_of[task] = visits_of.get(task, 0) + 1
-        for _ in range(VISIT):
-            place = agent.choose(Situation(task), rng)
-            assert isinstance(place, int)
-            earned = earns(place, task, visits_of[task]) if place in agent.alive else 0.0
-            agent.ended(Situation(task), Episode(place, earned, 100))
-        events += [(visit, event) for event in agent.news()]
-    return events
+from tests.written_returns import TASKS, kinds, library, rounds, told
 
 
 def one_task_apart(place: int, task: int, visit: int) -> float:
     """Task 0 needs a policy of its own, and that policy can do nothing else."""
     return 10.0 if (task == 0) == (place > 0) else 1.0
-
-
-def rounds(n: int) -> list[int]:
-    """All tasks, the last one first, n times."""
-    return [task for _ in range(n) for task in range(TASKS - 1, -1, -1)]
-
-
-def kinds(events: list[tuple[int, dict[str, Any]]]) -> list[str]:
-    return [event["event"] for _visit, event in events if event["event"] != "moves"]
 
 
 def test_practice_that_a_visit_is_too_short_for_goes_on_in_the_next() -> None:

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.agents import specialists
 from repertory.agents.contest import LEAST_EPISODES, verdict
 from repertory.agents.library import join, number_of_tasks, policy_parts, share_out
 from repertory.agents.protocol import AgentSetup, Episode, Event, Situation, has_state
-from repertory.agents.splitting_memory import Meeting, Memory, Visit
+from repertory.agents.splitting_memory import Meeting, Memory, Specialist, Visit
 from repertory.errors import UsageError
 from repertory.learners.protocol import State
 from repertory.settings import Settings, setting
@@ -59,6 +60,14 @@ class Splitting(Settings):
     )
     first_copy: int = setting(
         4, "Visits of tasks before the first copy; the time to the next ones doubles every other time.", at_least=1
+    )
+    special: float = setting(
+        0.5,
+        "A task gets a policy of its own, if there is room, where its home gains less than this share of what it gains "
+        "on its others, and keeps it if its home gains less than this share of what that gains; 0: no task does.",
+        at_least=0,
+        below=1,
+        before=0.0,
     )
 
     def __call__(self, setup: AgentSetup) -> SplittingLibrary:
@@ -110,6 +119,9 @@ class SplittingLibrary:
             if outcome is None:
                 return visit.champion if len(ours) <= len(theirs) else visit.rivals[-1]
             self._settle(visit, outcome)
+        if visit.may_specialize:
+            visit.may_specialize = False
+            self._specialize_if_due(visit)
         if visit.may_copy and len(visit.returns.get(visit.champion, ())) >= LEAST_EPISODES:
             visit.may_copy = False
             self._copy_if_worse_than_usual(visit)
@@ -143,15 +155,16 @@ class SplittingLibrary:
         if m.on_trial is not None and m.visits - m.waiting_since > self._patience():
             self._give_up(m.on_trial[1], m.on_trial[0], "too few tasks came to judge it by")
         home = m.home.get(task, -1)
-        champion = home if home in m.alive else max(m.alive, key=lambda policy: m.visits_of[policy])
+        champion = home if home in m.alive else max(m.generals, key=lambda policy: m.visits_of[policy])
         rivals = [policy for policy in m.alive if policy != champion and self._should_meet(champion, policy, task)]
         visit = m.visit = Visit(task, champion, rivals)
         if len(m.alive) < self._most:
             if task not in m.blank:
                 visit.blank = self._free_place()
                 self.policies[visit.blank] = self._new_policy(visit.blank)
-            is_due = m.on_trial is None and m.visits >= m.next_copy
-            visit.may_copy = is_due and m.episodes >= VISIT_EPISODES * m.visits
+            if m.episodes >= VISIT_EPISODES * m.visits and champion not in m.specialists:
+                visit.may_copy = m.on_trial is None and m.visits >= m.next_copy
+                visit.may_specialize = self.settings.special > 0
         return visit
 
     def _end_visit(self, visit: Visit) -> None:
@@ -165,6 +178,7 @@ class SplittingLibrary:
         m.steps += visit.steps
         m.episodes += visit.episodes
         m.visits_of[visit.champion] += 1
+        specialists.note_shortfall(m, visit, self.settings.special)
         self._move_home(visit)
 
     def _move_home(self, visit: Visit) -> None:
@@ -180,9 +194,13 @@ class SplittingLibrary:
         """If they never have on this task, or if one of them may have become another policy since: it has played for
         long, or the one that is at home here now keeps too little of what the other gained.
 
-        A copy on trial meets the policy beside which it was made, and no other.
+        A copy on trial meets the policy beside which it was made, and no other; so does a specialist, once it has
+        practised, and on its task only.
         """
         trial, pair = self._m.on_trial, {one, other}
+        for policy in pair & self._m.specialists.keys():
+            if self._m.specialists[policy] != Specialist(task, one + other - policy) or not self._m.visits_of[policy]:
+                return False
         if (
             trial is not None
             and trial[1] in pair
@@ -193,15 +211,13 @@ class SplittingLibrary:
         meeting = self._m.meetings.get((first, second, task))
         if meeting is None:
             return True
-        if not self._is_on_trial(first, second) and (one, task) in self._m.levels:
+        if not self._m.is_on_trial(first, second) and (one, task) in self._m.levels:
             level = self._m.levels[one, task]
-            if self._keeps_too_little(task, level, meeting.levels[1 if one == first else 0]):
+            other_level = meeting.levels[1 if one == first else 0]
+            if self._m.keeps_too_little(task, level, other_level, self.settings.conflict):
                 return True
         now = self._m.visits_of[first], self._m.visits_of[second]
         return any(n > STALE * max(before, 1) for n, before in zip(now, meeting.visits, strict=True))
-
-    def _is_on_trial(self, *policies: int) -> bool:
-        return self._m.on_trial is not None and self._m.on_trial[1] in policies
 
     # ---- copies
 
@@ -238,33 +254,43 @@ class SplittingLibrary:
         time.
         """
         m, parent = self._m, visit.champion
-        gains = [
-            level - self._ignorance(task)
-            for (policy, task), level in m.levels.items()
-            if policy == parent == m.home.get(task) and task != visit.task
-        ]
-        if not gains or np.mean(visit.returns[parent]) - self._ignorance(visit.task) >= np.mean(gains):
+        gains = m.gains_at_home(parent, but=visit.task)
+        if not gains or np.mean(visit.returns[parent]) - m.ignorance(visit.task) >= np.mean(gains):
             return
-        place = self._free_place()
-        self.policies[place] = self._new_policy(place + self._most * m.attempts)
+        place = self._make_policy()
         is_copy = has_memory(self.policies[place]) or m.attempts % 2 == 0
         if is_copy:
-            self.policies[place].load_state_dict(self.policies[parent].state_dict())
-            forget_experiences(self.policies[place])
+            self._copy(parent, place)
         m.wait *= 1 + m.attempts % 2
         m.attempts += 1
-        m.alive.append(place)
-        m.visits_of[place], m.born[place] = 0, m.visits
         m.on_trial = parent, place
         m.practised, m.practice, m.shown, m.waits, m.waiting_since = visit.task, 0, 0, False, m.visits
         m.next_copy = m.visits + m.wait
         visit.champion = place
         self._tell("copy" if is_copy else "new", policy=place, of=parent, task=visit.task)
 
-    def _ignorance(self, task: int) -> float:
-        """What a policy earns that has learned nothing; where that was not measured, what it earns on other tasks."""
-        blank = self._m.blank
-        return blank[task] if task in blank else float(np.mean(list(blank.values())))
+    def _make_policy(self) -> int:
+        """In a free place; it knows nothing."""
+        m, place = self._m, self._free_place()
+        self.policies[place] = self._new_policy(place + self._most * m.attempts)
+        m.alive.append(place)
+        m.visits_of[place], m.born[place] = 0, m.visits
+        return place
+
+    def _copy(self, parent: int, place: int) -> None:
+        self.policies[place].load_state_dict(self.policies[parent].state_dict())
+        forget_experiences(self.policies[place])
+
+    def _specialize_if_due(self, visit: Visit) -> None:
+        m, master, task = self._m, visit.champion, visit.task
+        if not specialists.is_due(m, master, task, self._most - len(m.alive), self.settings.special):
+            return
+        place = visit.champion = self._make_policy()
+        self._copy(master, place)
+        m.attempts += 2  # another seed; whether the next on trial is a copy, and when, stays as it was
+        m.specialists[place] = Specialist(task, master)
+        visit.may_copy = False
+        self._tell("special", policy=place, of=master, task=task)
 
     def _give_up(self, loser: int, winner: int, why: str) -> None:
         m, visit = self._m, self._m.visit
@@ -279,6 +305,10 @@ class SplittingLibrary:
             m.on_trial = None if {copy} & {loser, winner} else (winner if loser == parent else parent, copy)
         if m.on_trial is None:
             m.practised = None
+        if loser in m.specialists:
+            m.returned[m.specialists.pop(loser).task] = m.visits
+        for specialist in m.specialists.values():
+            specialist.master = winner if specialist.master == loser else specialist.master
         if visit is not None:
             visit.returns.pop(loser, None)
             visit.rivals = [policy for policy in visit.rivals if policy != loser]
@@ -299,11 +329,16 @@ class SplittingLibrary:
             (levels[first], levels[second]),
             (m.visits_of[first], m.visits_of[second]),
         )
+        if champion in m.specialists:
+            if not specialists.is_needed(m, champion, outcome > 0, self.settings.special):
+                self._give_up(champion, rival, f"it plays task {visit.task} no better")
+            return
         # A task stays where it is, unless that is with a copy which is no better: tasks that agree come together again.
         # Between policies that both stay, a rare disaster that no rank shows is enough.
-        if outcome == 0 and self._is_on_trial(first, second):
+        if outcome == 0 and m.is_on_trial(first, second):
             outcome = -1 if m.on_trial == (rival, champion) else 1
-        if outcome < 0 or (outcome == 0 and self._keeps_too_little(visit.task, levels[champion], levels[rival])):
+        share = self.settings.conflict
+        if outcome < 0 or (outcome == 0 and m.keeps_too_little(visit.task, levels[champion], levels[rival], share)):
             visit.champion = rival
         younger = max(first, second, key=lambda policy: m.born[policy])
         self._judge(first + second - younger, younger, visit)
@@ -353,12 +388,8 @@ class SplittingLibrary:
         first, second = sorted((policy, other))
         meeting = self._m.meetings[first, second, task]
         won = meeting.verdict * (1 if other == first else -1) > 0
-        return won and self._keeps_too_little(task, *(meeting.levels if policy == first else meeting.levels[::-1]))
-
-    def _keeps_too_little(self, task: int, level: float, other: float) -> bool:
-        """Of what another policy has gained there."""
-        nothing = self._ignorance(task)
-        return level < other and level - nothing < self.settings.conflict * (other - nothing)
+        level, others = meeting.levels if policy == first else meeting.levels[::-1]
+        return won and self._m.keeps_too_little(task, level, others, self.settings.conflict)
 
     def _split(self, parent: int, copy: int, ours: int, theirs: int) -> None:
         """The copy stays. What the parent remembers of tasks that leave it would teach it the wrong thing, unless it is

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from repertory.agents.protocol import Event
 
-TABLES = ("home", "blank", "levels", "meetings")
+TABLES = ("home", "blank", "levels", "meetings", "specialists", "returned", "short")
 """The fields of `Memory` whose keys are numbers or pairs of them, which JSON does not have."""
 
 
@@ -25,6 +25,14 @@ class Meeting:
     """What each earned."""
     visits: tuple[int, int]
     """That each had played by then."""
+
+
+@dataclass
+class Specialist:
+    """A policy that plays one task, in place of the one that played it before."""
+
+    task: int
+    master: int
 
 
 @dataclass
@@ -43,6 +51,7 @@ class Visit:
     blank: int | None = None
     """The place of a policy that has learned nothing, while it plays."""
     may_copy: bool = False
+    may_specialize: bool = False
 
 
 @dataclass
@@ -82,10 +91,43 @@ class Memory:
     wait: int = 0
     """From the last copy to the next, in visits."""
     next_copy: int = 0
+    specialists: dict[int, Specialist] = field(default_factory=dict)
+    """By policy."""
+    returned: dict[int, int] = field(default_factory=dict)
+    """The visit in which each task went back to the policy that its specialist was no better than."""
+    short: dict[int, int] = field(default_factory=dict)
+    """Visits in a row in which each task brought less than the others of its home."""
     visit: Visit | None = None
     """The current one."""
     news: list[Event] = field(default_factory=list)
     """What has not been told yet."""
+
+    @property
+    def generals(self) -> list[int]:
+        """The policies that play any task which comes to them."""
+        return [policy for policy in self.alive if policy not in self.specialists]
+
+    def is_on_trial(self, *policies: int) -> bool:
+        return self.on_trial is not None and self.on_trial[1] in policies
+
+    def gain(self, policy: int, task: int) -> float:
+        """What a policy has earned on a task, beyond one that has learned nothing."""
+        return self.levels[policy, task] - self.ignorance(task)
+
+    def gains_at_home(self, policy: int, but: int) -> list[float]:
+        """On the tasks that are at home with a policy, but for one."""
+        return [
+            self.gain(policy, task) for who, task in self.levels if who == policy == self.home.get(task) and task != but
+        ]
+
+    def ignorance(self, task: int) -> float:
+        """What a policy earns that has learned nothing; where that was not measured, what it earns on other tasks."""
+        return self.blank[task] if task in self.blank else float(np.mean(list(self.blank.values())))
+
+    def keeps_too_little(self, task: int, level: float, other: float, share: float) -> bool:
+        """Whether who earns `level` has gained less than a share of what another has."""
+        nothing = self.ignorance(task)
+        return level < other and level - nothing < share * (other - nothing)
 
     def as_array(self) -> NDArray[np.uint8]:
         """JSON, as bytes: a checkpoint holds arrays only."""
@@ -99,8 +141,10 @@ class Memory:
     @classmethod
     def from_array(cls, array: NDArray[np.uint8]) -> Memory:
         plain = json.loads(array.tobytes())
-        for name in TABLES:
-            plain[name] = {tuple(key) if isinstance(key, list) else key: value for key, value in plain[name]}
+        for name in TABLES:  # of before 0.3.0, some are not there
+            rows = plain.get(name, [])
+            plain[name] = {tuple(key) if isinstance(key, list) else key: value for key, value in rows}
+        plain["specialists"] = {policy: Specialist(**its) for policy, its in plain["specialists"].items()}
         plain["meetings"] = {
             key: Meeting(met["verdict"], tuple(met["levels"]), tuple(met["visits"]))
             for key, met in plain["meetings"].items()

@@ -15,7 +15,7 @@ from repertory.report.table import Table, column, name_column
 from repertory.sweeps.results import Results, Run
 
 MOVES = "moves"
-BIRTHS = ("copy", "new")
+BIRTHS = ("copy", "new", "special")
 OF_SPLITTING = (MOVES, *BIRTHS, "stays", "ends")
 
 
@@ -63,6 +63,8 @@ def told(event: Event) -> str:
             return f"policy {policy}, a copy of {parent}, practises task {task}"
         case {"event": "new", "policy": policy, "of": parent, "task": task}:
             return f"policy {policy}, a new one, practises task {task} of policy {parent}"
+        case {"event": "special", "policy": policy, "of": master, "task": task}:
+            return f"policy {policy}, a copy of {master}, plays task {task} and no other"
         case {"event": "stays", "policy": policy, "beside": other, "needed": needed, "other_needed": others}:
             return f"policy {policy} stays beside {other}: {needed} tasks need it, {others} need the other"
         case {"event": "ends", "policy": policy, "heir": heir, "why": why}:

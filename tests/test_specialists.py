@@ -1,0 +1,121 @@
+"""Tasks of a library that splits that get a policy of their own; what each policy earns is written in the test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from repertory.agents.specialists import APPRENTICESHIP, shortfall
+from repertory.agents.splitting import SplittingLibrary
+from repertory.agents.splitting_memory import Memory, Specialist
+from tests.written_returns import TASKS, Earns, kinds, library, rounds, told
+
+SHORT = 4
+"""The task that brings the policies of both groups 4 of 10: too much for a conflict, which begins at a quarter."""
+
+
+def earning(learned_after: int = 10**9, groups: int = 2) -> Earns:
+    """Even tasks need the first policy, odd ones the second; a third learns the short one in so many visits of it."""
+    begun: dict[int, int] = {}
+
+    def earns(place: int, task: int, visit: int) -> float:
+        if task == SHORT:
+            if place < 2:
+                return 4.0 if place == 0 else 0.0
+            return 10.0 if visit - begun.setdefault(place, visit) >= learned_after else 4.0
+        return 10.0 if place >= 2 or place == task % groups else 0.0
+
+    return earns
+
+
+def specials(events: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, int]]:
+    """The round and the task of each."""
+    return [(visit // TASKS, event["task"]) for visit, event in events if event["event"] == "special"]
+
+
+def homes(agent: SplittingLibrary, task: int) -> int:
+    return agent._m.home[task]
+
+
+@pytest.mark.parametrize("learned_after", [1, 4])
+def test_a_task_that_brings_too_little_gets_a_policy_of_its_own_and_keeps_it(learned_after: int) -> None:
+    agent = library(policies=5)
+    events = told(agent, earning(learned_after), rounds(20))
+    assert [task for _round, task in specials(events)] == [SHORT]
+    own = homes(agent, SHORT)
+    assert agent._m.specialists == {own: Specialist(SHORT, master=0)}
+    assert [task for task in range(TASKS) if homes(agent, task) == own] == [SHORT]
+    assert {homes(agent, task) for task in range(TASKS)} == {0, 1, own}
+
+
+def test_a_task_goes_back_if_a_policy_of_its_own_is_no_better_and_waits_twice_as_long() -> None:
+    agent = library(policies=5)
+    events = told(agent, earning(), rounds(40))
+    own, lives = None, []
+    for visit, event in events:
+        if event["event"] == "special":
+            own = event["policy"]
+            lives.append([visit])
+        elif event["event"] == "ends" and event["policy"] == own:
+            own = None
+            lives[-1].append(visit)
+    assert lives[0][1] - lives[0][0] == APPRENTICESHIP * TASKS
+    assert lives[1][0] >= 2 * lives[0][1]
+
+
+def test_there_is_none_where_tasks_agree_otherwise() -> None:
+    def agreeing(place: int, task: int, visit: int) -> float:
+        return 4.0 if task == SHORT else 10.0
+
+    assert specials(told(library(policies=5), agreeing, rounds(20))) == []
+
+
+@pytest.mark.parametrize(("policies", "special"), [(2, 0.5), (3, 0.5), (5, 0.0), (5, 0.3)])
+def test_there_is_none_without_room_nor_where_what_is_missing_is_too_little(policies: int, special: float) -> None:
+    """One place is kept for the next copy on trial, which three policies leave nothing beside."""
+    events = told(library(policies, special=special), earning(1), rounds(20))
+    assert "stays" in kinds(events)
+    assert specials(events) == []
+
+
+def test_those_that_miss_most_come_first() -> None:
+    missing = {4: 4.5, 6: 3.0, 8: 2.5, 10: 4.0}
+
+    def several(place: int, task: int, visit: int) -> float:
+        if task in missing and place != 1:
+            return missing[task] if place == 0 else 10.0
+        return 10.0 if place >= 2 or place == task % 2 else 0.0
+
+    agent = library(policies=5)  # two places for specialists
+    events = told(agent, several, rounds(20))
+    first_two = {task for _round, task in specials(events)[:2]}
+    assert first_two == {6, 8}
+
+
+def test_a_life_with_specialists_is_saved_and_goes_on() -> None:
+    halves, whole = [library(policies=5) for _ in range(2)], library(policies=5)
+    events = told(halves[0], earning(1), rounds(9))
+    assert halves[0]._m.specialists
+    halves[1].load_state_dict(halves[0].state_dict())
+    assert halves[1]._m == halves[0]._m
+    assert events == told(whole, earning(1), rounds(9))
+
+
+def test_the_heir_of_a_master_is_the_next_master() -> None:
+    agent = library(policies=5)
+    told(agent, earning(1), rounds(9))
+    agent._give_up(0, 1, "for the test")
+    assert [its.master for its in agent._m.specialists.values()] == [1]
+
+
+def test_a_shortfall_is_measured_from_what_ignorance_earns() -> None:
+    m = Memory(home={0: 0, 1: 0, 2: 0}, blank={0: 0.0, 1: 2.0, 2: 4.0})
+    assert shortfall(m, 0, 0, 0.5) == 0.0  # nothing is known yet
+    m.levels = {(0, 0): 3.0, (0, 1): 12.0, (0, 2): 14.0}
+    assert shortfall(m, 0, 0, 0.5) == 7.0  # gains 3, where the others gain 10
+    assert shortfall(m, 0, 0, 0.3) == 0.0
+    m.levels[0, 2] = 5.0  # gains 1 by its own two episodes, but 3 by what ignorance earns on average
+    assert shortfall(m, 0, 2, 0.5) == pytest.approx(np.mean([3.0, 10.0]) - 3.0)
+    assert shortfall(m, 0, 2, 0.4) == 0.0
