@@ -22,7 +22,7 @@ from repertory.agents.library import join, number_of_tasks, policy_parts, share_
 from repertory.agents.protocol import AgentSetup, Episode, Event, Situation, has_state
 from repertory.agents.splitting_memory import Meeting, Memory, Specialist, Visit
 from repertory.errors import UsageError
-from repertory.learners.protocol import State
+from repertory.learners.protocol import State, forget_experiences, has_memory
 from repertory.settings import Settings, setting
 
 BLANK_EPISODES = 2
@@ -112,7 +112,7 @@ class SplittingLibrary:
         if visit.blank is not None:
             return visit.blank
         if self._is_practising(visit) and not visit.rivals and 2 * self._m.practice * self._m.visits > self._m.steps:
-            visit.rivals, visit.returns = [self._parent()], {}  # half a visit of practice: the parent comes back
+            visit.rivals, visit.returns = [self._m.parent], {}  # half a visit of practice: the parent comes back
         while visit.rivals:
             ours, theirs = (visit.returns.setdefault(p, []) for p in (visit.champion, visit.rivals[-1]))
             outcome = verdict(ours, theirs)
@@ -225,10 +225,6 @@ class SplittingLibrary:
         """Whether a copy plays the task that it has to show on trial."""
         trial = self._m.on_trial
         return trial is not None and (self._m.practised, trial[1]) == (visit.task, visit.champion)
-
-    def _parent(self) -> int:
-        assert self._m.on_trial is not None
-        return self._m.on_trial[0]
 
     def _patience(self) -> int:
         """Visits in which what a copy is judged by should have come: many tasks of each policy, or the one."""
@@ -348,14 +344,15 @@ class SplittingLibrary:
         m = self._m
         pair = min(older, younger), max(older, younger)
         met = [task for first, second, task in m.meetings if (first, second) == pair]
-        ours = sum(self._is_in_conflict(older, younger, task) for task in met)
-        theirs = sum(self._is_in_conflict(younger, older, task) for task in met)
+        share = self.settings.conflict
+        ours = sum(m.is_in_conflict(older, younger, task, share) for task in met)
+        theirs = sum(m.is_in_conflict(younger, older, task, share) for task in met)
         on_trial = m.on_trial == (older, younger)
         reach = sum(policy in pair for policy in m.home.values()) + self._n_tasks - len(m.home)
         is_over = len(met) >= min(MANY_TASKS, reach)
         if on_trial and m.practised == visit.task:
             m.practised, m.shown, m.waits, m.waiting_since = None, m.shown + 1, False, m.visits
-            if not self._is_in_conflict(older, younger, visit.task):
+            if not m.is_in_conflict(older, younger, visit.task, share):
                 self._give_up(younger, older, f"it plays task {visit.task} no better")
             elif m.shown > 1:
                 self._split(older, younger, ours, theirs)
@@ -366,10 +363,10 @@ class SplittingLibrary:
             if on_trial:
                 self._split(older, younger, ours, theirs)
         elif not theirs and ours >= ALMOST_ALL * len(met):
-            if (on_trial and is_over) or self._has_met_on_all_tasks_of(older, met):
+            if (on_trial and is_over) or m.has_met_on_all_tasks_of(older, met):
                 self._give_up(older, younger, "it is the better one nowhere")
         elif on_trial:
-            needed = [task for task in met if self._is_in_conflict(older, younger, task)]
+            needed = [task for task in met if m.is_in_conflict(older, younger, task, share)]
             if not needed and m.practised is not None:
                 m.waits = True  # what it has practised may be all that it is needed for
             elif is_over and theirs >= CONFLICTS and [m.home[task] for task in needed] == [younger]:
@@ -377,19 +374,8 @@ class SplittingLibrary:
                 m.practised, m.shown, m.waits, m.waiting_since = needed[0], 1, True, m.visits
             elif min(ours, theirs) == 0 or younger not in m.home.values() or is_over:
                 self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
-        elif not ours and self._has_met_on_all_tasks_of(younger, met):
+        elif not ours and m.has_met_on_all_tasks_of(younger, met):
             self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
-
-    def _has_met_on_all_tasks_of(self, policy: int, met: list[int]) -> bool:
-        return all(task in met for task, home in self._m.home.items() if home == policy)
-
-    def _is_in_conflict(self, policy: int, other: int, task: int) -> bool:
-        """Whether a policy keeps too little of what another has gained on a task, by their last meeting there."""
-        first, second = sorted((policy, other))
-        meeting = self._m.meetings[first, second, task]
-        won = meeting.verdict * (1 if other == first else -1) > 0
-        level, others = meeting.levels if policy == first else meeting.levels[::-1]
-        return won and self._m.keeps_too_little(task, level, others, self.settings.conflict)
 
     def _split(self, parent: int, copy: int, ours: int, theirs: int) -> None:
         """The copy stays. What the parent remembers of tasks that leave it would teach it the wrong thing, unless it is
@@ -410,14 +396,3 @@ class SplittingLibrary:
         self._m = Memory.from_array(state["library/memory"])
         self.policies = [self._new_policy(place) for place in range(len(self._m.visits_of))]
         share_out(state, policy_parts(self.policies))
-
-
-def has_memory(policy: Any) -> bool:
-    """Whether it learns from experiences that it keeps."""
-    return hasattr(policy, "forget_experiences")
-
-
-def forget_experiences(policy: Any) -> None:
-    """Empty the memory of a policy that has one."""
-    if has_memory(policy):
-        policy.forget_experiences()

@@ -107,6 +107,12 @@ class Memory:
         """The policies that play any task which comes to them."""
         return [policy for policy in self.alive if policy not in self.specialists]
 
+    @property
+    def parent(self) -> int:
+        """Of the copy on trial."""
+        assert self.on_trial is not None
+        return self.on_trial[0]
+
     def is_on_trial(self, *policies: int) -> bool:
         return self.on_trial is not None and self.on_trial[1] in policies
 
@@ -128,6 +134,17 @@ class Memory:
         """Whether who earns `level` has gained less than a share of what another has."""
         nothing = self.ignorance(task)
         return level < other and level - nothing < share * (other - nothing)
+
+    def is_in_conflict(self, policy: int, other: int, task: int, share: float) -> bool:
+        """Whether a policy keeps less than a share of what another gained on a task when they last met there."""
+        first, second = sorted((policy, other))
+        meeting = self.meetings[first, second, task]
+        won = meeting.verdict * (1 if other == first else -1) > 0
+        level, others = meeting.levels if policy == first else meeting.levels[::-1]
+        return won and self.keeps_too_little(task, level, others, share)
+
+    def has_met_on_all_tasks_of(self, policy: int, met: list[int]) -> bool:
+        return all(task in met for task, home in self.home.items() if home == policy)
 
     def as_array(self) -> NDArray[np.uint8]:
         """JSON, as bytes: a checkpoint holds arrays only."""

@@ -96,6 +96,17 @@ def can_rest(policy: Any) -> bool:
     return hasattr(policy, "action_probabilities") or isinstance(policy, ActsAtRest)
 
 
+def has_memory(policy: Any) -> bool:
+    """Whether it learns from experiences that it keeps."""
+    return hasattr(policy, "forget_experiences")
+
+
+def forget_experiences(policy: Any) -> None:
+    """Empty the memory of a policy that has one."""
+    if has_memory(policy):
+        policy.forget_experiences()
+
+
 class LearnerKernels(NamedTuple):
     """The compiled side of a learner: the protocol's three steps as functions of the learner's arrays."""
 
