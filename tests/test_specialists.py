@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from repertory.agents.specialists import APPRENTICESHIP, shortfall
+from repertory.agents.specialists import APPRENTICESHIP, is_due, shortfall
 from repertory.agents.splitting import SplittingLibrary
-from repertory.agents.splitting_memory import Memory, Specialist
+from repertory.agents.splitting_memory import Meeting, Memory, Specialist
 from tests.written_returns import TASKS, Earns, kinds, library, rounds, told
 
 SHORT = 4
@@ -41,7 +41,7 @@ def homes(agent: SplittingLibrary, task: int) -> int:
 
 @pytest.mark.parametrize("learned_after", [1, 4])
 def test_a_task_that_brings_too_little_gets_a_policy_of_its_own_and_keeps_it(learned_after: int) -> None:
-    agent = library(policies=5)
+    agent = library(policies=6)
     events = told(agent, earning(learned_after), rounds(20))
     assert [task for _round, task in specials(events)] == [SHORT]
     own = homes(agent, SHORT)
@@ -51,7 +51,7 @@ def test_a_task_that_brings_too_little_gets_a_policy_of_its_own_and_keeps_it(lea
 
 
 def test_a_task_goes_back_if_a_policy_of_its_own_is_no_better_and_waits_twice_as_long() -> None:
-    agent = library(policies=5)
+    agent = library(policies=6)
     events = told(agent, earning(), rounds(40))
     own, lives = None, []
     for visit, event in events:
@@ -69,33 +69,40 @@ def test_there_is_none_where_tasks_agree_otherwise() -> None:
     def agreeing(place: int, task: int, visit: int) -> float:
         return 4.0 if task == SHORT else 10.0
 
-    assert specials(told(library(policies=5), agreeing, rounds(20))) == []
+    assert specials(told(library(policies=6), agreeing, rounds(20))) == []
 
 
-@pytest.mark.parametrize(("policies", "special"), [(2, 0.5), (3, 0.5), (5, 0.0), (5, 0.3)])
+@pytest.mark.parametrize(("policies", "special"), [(2, 0.75), (4, 0.75), (6, 0.0), (6, 0.3)])
 def test_there_is_none_without_room_nor_where_what_is_missing_is_too_little(policies: int, special: float) -> None:
-    """One place is kept for the next copy on trial, which three policies leave nothing beside."""
+    """Two places are kept for copies on trial and for groups to come."""
     events = told(library(policies, special=special), earning(1), rounds(20))
     assert "stays" in kinds(events)
     assert specials(events) == []
 
 
-def test_those_that_miss_most_come_first() -> None:
-    missing = {4: 4.5, 6: 3.0, 8: 2.5, 10: 4.0}
+def test_those_at_which_most_is_missing_come_first() -> None:
+    gained = {0: 10.0, 1: 10.0, 2: 1.0, 3: 3.0, 4: 2.0}
+    m = Memory(
+        alive=[0, 1],
+        home=dict.fromkeys(gained, 0),
+        blank=dict.fromkeys(gained, 0.0),
+        levels={(0, task): level for task, level in gained.items()},
+        meetings={(0, 1, task): Meeting(1, (level, 0.0), (1, 1)) for task, level in gained.items()},
+        short=dict.fromkeys(gained, 2),
+    )
 
-    def several(place: int, task: int, visit: int) -> float:
-        if task in missing and place != 1:
-            return missing[task] if place == 0 else 10.0
-        return 10.0 if place >= 2 or place == task % 2 else 0.0
+    def due(places: int) -> list[int]:
+        return [task for task in gained if is_due(m, 0, task, places, share=0.75)]
 
-    agent = library(policies=5)  # two places for specialists
-    events = told(agent, several, rounds(20))
-    first_two = {task for _round, task in specials(events)[:2]}
-    assert first_two == {6, 8}
+    assert [due(places) for places in (2, 3, 4, 9)] == [[], [2], [2, 4], [2, 3, 4]]
+    m.short[2] = 1  # in one visit only, so far
+    assert due(3) == [4]
+    del m.meetings[0, 1, 4]  # the other policy has not tried
+    assert due(3) == [3]
 
 
 def test_a_life_with_specialists_is_saved_and_goes_on() -> None:
-    halves, whole = [library(policies=5) for _ in range(2)], library(policies=5)
+    halves, whole = [library(policies=6) for _ in range(2)], library(policies=6)
     events = told(halves[0], earning(1), rounds(9))
     assert halves[0]._m.specialists
     halves[1].load_state_dict(halves[0].state_dict())
@@ -104,7 +111,7 @@ def test_a_life_with_specialists_is_saved_and_goes_on() -> None:
 
 
 def test_the_heir_of_a_master_is_the_next_master() -> None:
-    agent = library(policies=5)
+    agent = library(policies=6)
     told(agent, earning(1), rounds(9))
     agent._give_up(0, 1, "for the test")
     assert [its.master for its in agent._m.specialists.values()] == [1]

@@ -15,6 +15,8 @@ IN_A_ROW = 2
 """Visits in which a task must have brought too little: persistence tells conflict from noise."""
 APPRENTICESHIP = 7
 """Visits after which a specialist must be better; they meet after 1, 3, 7, 15, ... of them."""
+KEPT = 2
+"""Places that specialists leave free: for a copy on trial, and for a group that has not been found yet."""
 AGAIN = 2
 """A task that went back may have another specialist once so many times as many visits have passed."""
 
@@ -43,10 +45,10 @@ def is_due(m: Memory, home: int, task: int, places: int, share: float) -> bool:
     """Whether a task is among those at which most is missing, of as many as there are places.
 
     Not before two policies have shown that tasks conflict here, nor before all have tried the task, for it may just be
-    with the wrong one. One place is kept for the next copy on trial.
+    with the wrong one.
     """
     staying = [policy for policy in m.generals if not m.is_on_trial(policy)]
-    spare = places - (m.on_trial is None)
+    spare = places - KEPT + (m.on_trial is not None)
     if len(staying) < 2 or spare < 1 or m.home.get(task) != home:
         return False
     missing = {

@@ -62,7 +62,7 @@ class Splitting(Settings):
         4, "Visits of tasks before the first copy; the time to the next ones doubles every other time.", at_least=1
     )
     special: float = setting(
-        0.5,
+        0.75,
         "A task gets a policy of its own, if there is room, where its home gains less than this share of what it gains "
         "on its others, and keeps it if its home gains less than this share of what that gains; 0: no task does.",
         at_least=0,
