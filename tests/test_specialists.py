@@ -10,6 +10,7 @@ import pytest
 from repertory.agents.specialists import APPRENTICESHIP, is_due, shortfall
 from repertory.agents.splitting import SplittingLibrary
 from repertory.agents.splitting_memory import Meeting, Memory, Specialist
+from repertory.report.sections import family
 from tests.written_returns import TASKS, Earns, kinds, library, rounds, told
 
 SHORT = 4
@@ -126,3 +127,10 @@ def test_a_shortfall_is_measured_from_what_ignorance_earns() -> None:
     m.levels[0, 2] = 5.0  # gains 1 by its own two episodes, but 3 by what ignorance earns on average
     assert shortfall(m, 0, 2, 0.5) == pytest.approx(np.mean([3.0, 10.0]) - 3.0)
     assert shortfall(m, 0, 2, 0.4) == 0.0
+
+
+def test_the_family_tells_of_them() -> None:
+    events = told(library(policies=6), earning(1), rounds(9))
+    (special,) = [event for _visit, event in events if event["event"] == "special"]
+    assert family.told(special) == f"policy {special['policy']}, a copy of 0, plays task {SHORT} and no other"
+    assert special["event"] in family.BIRTHS
