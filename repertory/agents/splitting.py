@@ -4,7 +4,8 @@ Where tasks agree, one policy learns fastest from all of them; where they confli
 it is, nobody knows beforehand, and it cannot be seen from the scores of one policy. So, ever more rarely, a second
 policy practises one of its tasks alone: a copy with its memory emptied, or one that knows nothing. If the tasks agree,
 it is no better there than the first, and is given up. If they conflict, it soon earns what the first never will: it
-stays, and each task goes where it earns more. `docs/splitting.md` has the rule on one page.
+stays, and each task goes where it earns more. Later, a task that brings too little for long may get a policy of its own
+(`specialists.py`). `docs/splitting.md` has the rule on one page.
 """
 
 from __future__ import annotations

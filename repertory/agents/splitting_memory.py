@@ -158,7 +158,7 @@ class Memory:
     @classmethod
     def from_array(cls, array: NDArray[np.uint8]) -> Memory:
         plain = json.loads(array.tobytes())
-        for name in TABLES:  # of before 0.3.0, some are not there
+        for name in TABLES:  # older ones lack some
             rows = plain.get(name, [])
             plain[name] = {tuple(key) if isinstance(key, list) else key: value for key, value in rows}
         plain["specialists"] = {policy: Specialist(**its) for policy, its in plain["specialists"].items()}
