@@ -68,7 +68,6 @@ class Splitting(Settings):
         "on its others, and keeps it if its home gains less than this share of what that gains; 0: no task does.",
         at_least=0,
         below=1,
-        before=0.0,
     )
 
     def __call__(self, setup: AgentSetup) -> SplittingLibrary:
