@@ -372,8 +372,11 @@ class SplittingLibrary:
             elif is_over and theirs >= CONFLICTS and [m.home[task] for task in needed] == [younger]:
                 # One may be chance: once more there.
                 m.practised, m.shown, m.waits, m.waiting_since = needed[0], 1, True, m.visits
-            elif min(ours, theirs) == 0 or younger not in m.home.values() or is_over:
+            elif (not theirs and ours < CONFLICTS) or not ours or younger not in m.home.values() or is_over:
                 self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
+                if ours:  # not this one, but there is conflict: no reason to wait for longer
+                    m.wait = self.settings.first_copy
+                    m.next_copy = m.visits + m.wait
         elif not ours and m.has_met_on_all_tasks_of(younger, met):
             self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
 
