@@ -142,3 +142,30 @@ def test_a_state_of_before_practice_could_go_on_is_read() -> None:
     before = before.replace('"blank": null', '"practice": 700, "practising": 0, "blank": null')
     read = Memory.from_array(np.frombuffer(before.encode(), np.uint8))
     assert (read.practised, read.practice, read.waiting_since) == (0, 700, TASKS - 1)
+
+
+@pytest.mark.parametrize("needed", [1, 2])
+def test_a_copy_that_two_tasks_need_is_tried_on_more_than_five_though_none_needs_the_original(needed: int) -> None:
+    """The original may be good at nothing yet: where it has tasks of its own shows later."""
+    good = {0, 1} if needed == 1 else {0, 1, 2}  # the copy practises task 0, and meets the original on the others
+
+    def one_way(place: int, task: int, visit: int) -> float:
+        return 10.0 if place > 0 and task in good else 2.0 if task in good else 5.0
+
+    agent, tasks = library(), [5, 6, 7, 8, 0, 1, 2, 9, 10, 11, 12]
+    events = told(agent, one_way, tasks)
+    assert [event["task"] for _visit, event in events if event["event"] == "copy"] == [0]
+    assert kinds(events) == (["copy", "ends"] if needed == 1 else ["copy"])
+
+
+@pytest.mark.parametrize("needed", [False, True])
+def test_the_next_copy_comes_soon_if_the_last_was_needed_though_not_enough(needed: bool) -> None:
+    """Where none is ever needed, they become rare."""
+
+    def one_way(place: int, task: int, visit: int) -> float:
+        return (10.0 if needed and place > 0 else 2.0) if task < 2 else 5.0
+
+    cycle = [0, 1, 9, 10, 11, 12, 5, 6, 7, 8]
+    events = told(library(), one_way, cycle * 30)
+    late = [visit for visit, event in events if event["event"] == "copy" and visit >= 20 * len(cycle)]
+    assert (len(late) >= 9) == needed
