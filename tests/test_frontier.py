@@ -42,6 +42,7 @@ def test_a_point_for_each_condition(weighed: Path) -> None:
     marks = chart.panels[0].marks
     assert sorted(x for mark in marks for x in mark.x) == [10.0, 20.0, 30.0, 40.0]  # type: ignore[union-attr]
     assert all(len(mark.labels) == len(mark.x) for mark in marks)  # type: ignore[union-attr, arg-type]
+    assert all(set(mark.error) == {0.0} for mark in marks)  # type: ignore[union-attr, arg-type]  # of two runs, none is drawn
 
 
 def test_the_memory_of_a_library_that_grows_is_its_most(weighed: Path) -> None:

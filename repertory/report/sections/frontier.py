@@ -23,6 +23,8 @@ FEWEST = 3
 """Conditions that a comparison needs."""
 LABEL_HEIGHT, SAME_MEMORY = 0.05, 1.5
 """Labels of points nearer than this share of the chart's height, and this ratio of memory, would overlap."""
+TWO_RUNS = 2
+"""Have an interval so wide that it would hide all else; the table has it."""
 LETTER_WIDTH, MARKER_WIDTH = 0.009, 0.015
 """Shares of the chart's width."""
 LEFT, RIGHT = "left", "right"
@@ -34,8 +36,8 @@ def section(results: Results) -> Section | None:
     if len(rows) < FEWEST or len({row["bytes"] for row in rows}) < 2:
         return None
     intro = (
-        "Each point is a method: its lifetime score, with a 95% interval over runs, against the most memory that its "
-        "policies took, replay memories included. What is up and to the left is better."
+        "Each point is a method: its lifetime score, with a 95% interval over three runs or more, against the most "
+        "memory that its policies took, replay memories included. What is up and to the left is better."
     )
     places = decimals([row["lifetime"] for row in rows], 4) or 0
     columns = [
@@ -169,7 +171,8 @@ def _chart(part: Part, rows: list[dict[str, Any]]) -> Chart:
             label_sides = [RIGHT if adaptive else LEFT] * len(points)
         else:
             labels, label_sides = map(list, zip(*(placed[row["condition"]] for row in points), strict=True))
-        spread = [0.0 if row["low"] is None else (row["high"] - row["low"]) / 2 for row in points]
+        has_interval = [row["runs"] > TWO_RUNS and row["low"] is not None for row in points]
+        spread = [(row["high"] - row["low"]) / 2 if has else 0.0 for row, has in zip(points, has_interval, strict=True)]
         marks.append(
             Series(
                 f"{learner.upper()}, {'adaptive' if adaptive else 'unadaptive'}",
