@@ -17,7 +17,7 @@ SHORT = 4
 """The task that brings the policies of both groups 4 of 10: too much for a conflict, which begins at a quarter."""
 
 
-def earning(learned_after: int = 10**9, groups: int = 2) -> Earns:
+def earning(learned_after: int = 10**9) -> Earns:
     """Even tasks need the first policy, odd ones the second; a third learns the short one in so many visits of it."""
     begun: dict[int, int] = {}
 
@@ -26,7 +26,7 @@ def earning(learned_after: int = 10**9, groups: int = 2) -> Earns:
             if place < 2:
                 return 4.0 if place == 0 else 0.0
             return 10.0 if visit - begun.setdefault(place, visit) >= learned_after else 4.0
-        return 10.0 if place >= 2 or place == task % groups else 0.0
+        return 10.0 if place >= 2 or place == task % 2 else 0.0
 
     return earns
 
