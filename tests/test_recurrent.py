@@ -236,6 +236,33 @@ def test_acting_looks_back_over_the_window_within_the_episode(settings_class, rn
         assert share == pytest.approx(expected, abs=0.045), length
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"train_freq": 1}, {"train_freq": 7, "exploration_rate": 0.6}, {"window": 3}, {"window": 2}, {"window": 1}],
+    ids=str,
+)
+def test_windows_opened_before_end_as_those_looked_back_on(settings: dict, rng: np.random.Generator) -> None:
+    """Acting takes the windows of the next steps along, and comes to the values of the whole window to the bit, through
+    updates, steps that nobody asked about, and observations that were asked about but did not come."""
+    learner = repertory.DRQN(learning_starts=40, **settings)(*SPACES, seed=1)
+    steps = learner.settings.window
+    most = min(drqn.OPEN, steps, learner.settings.train_freq)
+    taken_along = 0
+    for length in (25, 60, 3, 40):
+        learner.begin_episode()
+        past: list[np.ndarray] = []
+        for _ in range(length):
+            past.append(bits(rng))
+            asked = [[], [past[-1]], [past[-1]], [bits(rng), past[-1]], [past[-1], bits(rng)]][rng.integers(5)]
+            for now in asked:
+                taken_along += drqn.goes_on(learner.arrays, most)
+                outputs = drqn.look_back(learner.arrays, now)[0].copy()
+                window = np.array([*past[:-1], now])[-steps:]
+                assert np.array_equal(outputs, learner.q_values(window[None])[0])
+            learner.observe(past[-1], int(rng.integers(5)), rng.random(), bits(rng), False, False)
+    assert taken_along > 10 or most == 1
+
+
 def test_prpo_does_not_take_one_observation_for_another(rng: np.random.Generator) -> None:
     """Asking for an action on one observation leaves nothing behind for the next."""
     learner, fresh = (repertory.PRPO(random_first_steps=0)(*SPACES, seed=1) for _ in range(2))

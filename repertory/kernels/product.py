@@ -46,23 +46,25 @@ Array = NDArray[np.float32]
 
 
 def _make_strip(rows: int) -> Any:
-    """A few whole rows of a product, in blocks as wide as there are registers for and then of single vectors."""
+    """A few rows of a product, in some of its columns: one block as wide as there are registers for, or what is left
+    over, in blocks of single vectors and of single elements."""
 
     @inlined
     def strip(
         c: Array, c_at: int, c_stride: int, begins: int, bias: Array, lowest: np.float32,
-        a: Array, a_at: int, a_row: int, a_step: int, b: Array, b_stride: int, columns: int, steps: int,
+        a: Array, a_at: int, a_row: int, a_step: int, b: Array, b_stride: int, first: int, end: int, steps: int,
     ) -> None:  # fmt: skip
-        wide, whole = columns - columns % WIDE, columns - columns % LANES
-        for j in range(0, wide, WIDE):
+        if end - first == WIDE:
             _block(
-                rows, BLOCKVECTORS, c, c_at + j, c_stride, begins, bias, lowest,
-                a, a_at, a_row, a_step, b, j, b_stride, steps,
+                rows, BLOCKVECTORS, c, c_at + first, c_stride, begins, bias, lowest,
+                a, a_at, a_row, a_step, b, first, b_stride, steps,
             )  # fmt: skip
-        for j in range(wide, whole, LANES):
+            return
+        whole = end - (end - first) % LANES
+        for j in range(first, whole, LANES):
             _block(rows, 1, c, c_at + j, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, j, b_stride, steps)
         for r in range(rows):
-            for j in range(whole, columns):
+            for j in range(whole, end):
                 total = _ZERO
                 if begins == FROM_C:
                     total = c.flat[c_at + r * c_stride + j]
@@ -85,20 +87,27 @@ def _product(
 ) -> None:  # fmt: skip
     """c = max(first + a b, lowest), where `begins` says what is first: zero, c itself or a bias of the columns.
 
+    Columns outside, rows inside: the part of b that a block needs stays in the nearest cache for all rows.
     One kernel for all of them: each copy of the blocks takes seconds to compile.
     """
-    i = 0
-    while i < rows:
-        c_at, a_at = i * c_stride, i * a_row
-        if rows - i >= 4:
-            _four_rows(c, c_at, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, b_stride, columns, steps)
-            i += 4
-        elif rows - i >= 2:
-            _two_rows(c, c_at, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, b_stride, columns, steps)
-            i += 2
-        else:
-            _one_row(c, c_at, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, b_stride, columns, steps)
-            i += 1
+    first = 0
+    while first < columns:
+        end = min(first + WIDE, columns)
+        i = 0
+        while i < rows:
+            at, a_at = i * c_stride, i * a_row
+            if rows - i >= 4:
+                _four_rows(
+                    c, at, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, b_stride, first, end, steps
+                )
+                i += 4
+            elif rows - i >= 2:
+                _two_rows(c, at, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, b_stride, first, end, steps)
+                i += 2
+            else:
+                _one_row(c, at, c_stride, begins, bias, lowest, a, a_at, a_row, a_step, b, b_stride, first, end, steps)
+                i += 1
+        first = end
 
 
 @inlined

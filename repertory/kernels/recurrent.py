@@ -244,7 +244,34 @@ def run_windows(
                 batch.gates, node * 4 * units, batch.cells, (forest[_PARENT, node] + 1) * units, (node + 1) * units,
                 batch.tanh_cells, node * units, batch.hidden, node * units, units,
             )  # fmt: skip
-    head(rows_view(batch.hidden, forest[_FIRST, made.steps - 1], made.rows), w3, b3, batch.outputs, made.rows)
+    head(rows_view(batch.hidden, last_node(made), made.rows), w3, b3, batch.outputs, made.rows)
+
+
+@inlined
+def last_node(made: BatchOfWindows) -> int:
+    """The node of the first window's last step in a planted forest; those of the others follow."""
+    return made.forest[_FIRST, made.steps - 1]
+
+
+@kernel
+def advance(
+    weights: Vector, shape: RecurrentShape, input_gates: Matrix, place: int, gates: Matrix, hidden: Matrix,
+    cells: Matrix, tanh_cells: Matrix, first: int, end: int,
+) -> None:  # fmt: skip
+    """One step on, for windows whose states are in rows `first` to `end`: to the observation that has been through
+    `embed` into row `place`. Of `tanh_cells`, one row is enough."""
+    r, units, rows = matrices(weights, shape)[3], shape.units, end - first
+    for i in range(first, end):
+        for j in range(4 * units):
+            gates[i, j] = input_gates[place, j]
+    add_product(
+        rows_view(gates, first, rows), 4 * units, rows_view(hidden, first, rows), units, 1, r, 4 * units,
+        rows, 4 * units, units,
+    )  # fmt: skip
+    for i in range(first, end):
+        cell_forward(
+            gates, i * 4 * units, cells, i * units, i * units, tanh_cells, 0, hidden, i * units, units
+        )  # fmt: skip
 
 
 @kernel
@@ -262,7 +289,7 @@ def window_backward(
     units, nodes = shape.units, made.forest[_FIRST, made.steps]
     transpose(w, way_back.transposed_input)
     transpose(r, way_back.transposed_recurrent)
-    last = made.forest[_FIRST, made.steps - 1]
+    last = last_node(made)
     way_back.hidden[: last + 1] = _ZERO
     way_back.cells[: nodes + 1] = _ZERO
     head_gradient(

@@ -6,6 +6,7 @@ step, run through an LSTM from a zero state, with the loss on its last step.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +18,13 @@ from repertory.errors import UsageError
 from repertory.kernels import recurrent
 from repertory.kernels.compile import kernel
 from repertory.kernels.layout import layout
-from repertory.kernels.network import argmax
+from repertory.kernels.network import argmax, head
 from repertory.kernels.q_loss import note_best
-from repertory.kernels.recurrent import BatchOfWindows, RecurrentShape
+from repertory.kernels.recurrent import BatchOfWindows, RecurrentShape, Window
 from repertory.kernels.replay import begin, steps_before
 from repertory.kernels.replay_slots import read_observation
 from repertory.kernels.streams import below, uniform
-from repertory.kernels.views import Matrix
+from repertory.kernels.views import Matrix, rows_view
 from repertory.learners.compiled_policy import Network
 from repertory.learners.dqn import DQN, DQNLearner
 from repertory.learners.plain_weights import PlainWeights, looking_back
@@ -71,6 +72,11 @@ class DRQN(DQN):
 # -------------------------------------------------------------------------------------------------- memory
 
 
+OPEN = 4
+"""Windows that act together, those of a step and of the next: a product of four rows takes hardly longer than one of a
+single row, which waits for the weights."""
+
+
 def policy_layout(shape: RecurrentShape, steps: int) -> np.dtype[Any]:
     return layout(
         [
@@ -78,6 +84,12 @@ def policy_layout(shape: RecurrentShape, steps: int) -> np.dtype[Any]:
             ("window", np.int64, ()),
             ("recent", np.float32, (steps, shape.inputs)),
             ("recent_count", np.int64, ()),
+            # The windows of the steps `open_since`, `open_since` + 1, ... of the episode, up to the step `open_until`.
+            ("open_hidden", np.float32, (OPEN, shape.units)),
+            ("open_cells", np.float32, (OPEN, shape.units)),
+            ("open_last", np.float32, (shape.inputs,)),
+            ("open_since", np.int64, ()),
+            ("open_until", np.int64, ()),
         ]
     )
 
@@ -88,7 +100,10 @@ def scratch_layout(shape: RecurrentShape, batch_size: int, steps: int) -> np.dty
     return layout(
         [
             *scratch_fields(recurrent.count_weights(shape), batch_size),
-            ("acting", np.float32, (recurrent.count_window(shape, steps, 1, steps),)),
+            ("acting", np.float32, (recurrent.count_window(shape, steps, OPEN, steps),)),
+            ("acting_starts", np.int64, (OPEN,)),
+            ("acting_places", np.int64, (OPEN * steps,)),
+            ("acting_forest", np.int64, recurrent.forest_shape(OPEN, steps)),
             ("online", np.float32, batch),
             ("target", np.float32, batch),
             ("way_back", np.float32, (recurrent.count_window_gradient(shape, observations, batch_size, steps),)),
@@ -110,30 +125,107 @@ def begin_episode(drqn: Arrays) -> None:
     policy = drqn.policy[0]
     policy.episode = 0
     policy.recent_count = 0
+    close_windows(drqn)
     begin(drqn.replay, policy.cursor)
 
 
 @kernel
 def act(drqn: Arrays, observation: NDArray[np.float32]) -> int:
     """Epsilon-greedy on the action values after the last `window` observations."""
-    policy, scratch = drqn.policy[0], drqn.scratch[0]
+    policy = drqn.policy[0]
     shape = recurrent.shape_of(policy.shape)
     explores = uniform(policy.stream) < policy.exploration_rate
     if explores or policy.episode < policy.random_first_steps:
         return below(policy.stream, shape.outputs)
+    return argmax(look_back(drqn, observation), 0, shape.outputs)
+
+
+@kernel
+def look_back(drqn: Arrays, observation: NDArray[np.float32]) -> Matrix:
+    """The network's outputs after the last `window` observations.
+
+    The windows of the next steps begin in this one. As long as the weights stay, they are taken along.
+    """
+    policy, scratch = drqn.policy[0], drqn.scratch[0]
+    shape = recurrent.shape_of(policy.shape)
+    w3, b3 = recurrent.matrices(policy.weights, shape)[5:]
+    windows = min(OPEN, policy.window, policy.train_freq)
+    batch = recurrent.window(scratch.acting, shape, policy.window, OPEN, policy.window)
+    if not goes_on(drqn, windows):
+        open_windows(drqn, shape, batch, observation, windows)
+    else:
+        row = policy.episode - policy.open_since
+        for ago in range(policy.episode - policy.open_until, 0, -1):
+            advance_windows(drqn, shape, batch, policy.recent[policy.recent_count - ago], row, windows)
+        advance_windows(drqn, shape, batch, observation, row, windows)
+    policy.open_until = policy.episode + 1
+    for k in range(shape.inputs):
+        policy.open_last[k] = observation[k]
+    row = policy.episode - policy.open_since
+    head(rows_view(policy.open_hidden, row, 1), w3, b3, batch.outputs, 1)
+    return batch.outputs
+
+
+@kernel
+def close_windows(drqn: Arrays) -> None:
+    """Windows that were begun are void: of another episode, or of other weights."""
+    drqn.policy[0].open_until = -1
+
+
+@kernel
+def goes_on(drqn: Arrays, windows: int) -> bool:
+    """Whether this step's window has come to one of the steps before it, by what was observed since."""
+    policy = drqn.policy[0]
+    ago = policy.episode - policy.open_until
+    if policy.open_until < 0 or ago < 0 or policy.episode - policy.open_since >= windows:
+        return False
+    last = policy.recent[policy.recent_count - 1 - ago]
+    as_asked = True
+    for k in range(policy.open_last.size):
+        as_asked = as_asked and last[k] == policy.open_last[k]
+    return as_asked
+
+
+@kernel
+def open_windows(
+    drqn: Arrays, shape: RecurrentShape, batch: Window, observation: NDArray[np.float32], windows: int
+) -> None:
+    """Begin the windows of this step and of the next ones, and take them through all observations up to now."""
+    policy, scratch = drqn.policy[0], drqn.scratch[0]
     earlier = policy.recent_count
-    steps = earlier + 1
-    batch = recurrent.window(scratch.acting, shape, steps, 1, steps)
     for k in range(shape.inputs):
         for t in range(earlier):
             batch.inputs[t, k] = policy.recent[t, k]
         batch.inputs[earlier, k] = observation[k]
-    for t in range(steps):
-        scratch.places[t] = t
-    scratch.online_starts[0] = 0
-    made = BatchOfWindows(steps, 1, steps, scratch.places, scratch.online_starts, scratch.online_forest)
+    for i in range(windows):
+        scratch.acting_starts[i] = max(earlier + i - (policy.window - 1), 0)
+        for t in range(earlier + 1):
+            scratch.acting_places[t * windows + i] = t
+    made = BatchOfWindows(
+        earlier + 1, windows, earlier + 1, scratch.acting_places, scratch.acting_starts, scratch.acting_forest
+    )
     recurrent.window_forward(policy.weights, shape, batch, made)
-    return argmax(batch.outputs, 0, shape.outputs)
+    last = recurrent.last_node(made)
+    for i in range(windows):
+        for j in range(shape.units):
+            policy.open_hidden[i, j] = batch.hidden[last + i, j]
+            policy.open_cells[i, j] = batch.cells[last + i + 1, j]
+    policy.open_since = policy.episode
+
+
+@kernel
+def advance_windows(
+    drqn: Arrays, shape: RecurrentShape, batch: Window, observation: NDArray[np.float32], first: int, windows: int
+) -> None:
+    """Take the windows from row `first` on one observation further."""
+    policy = drqn.policy[0]
+    for k in range(shape.inputs):
+        batch.inputs[0, k] = observation[k]
+    recurrent.embed(policy.weights, shape, batch.inputs, batch.dense, batch.input_gates, 1)
+    recurrent.advance(
+        policy.weights, shape, batch.input_gates, 0, batch.gates, policy.open_hidden, policy.open_cells,
+        batch.tanh_cells, first, windows,
+    )  # fmt: skip
 
 
 @kernel
@@ -203,7 +295,7 @@ def note_observation(drqn: Arrays, observation: NDArray[np.float32]) -> None:
         policy.recent_count += 1
 
 
-observe = make_observe(compute_gradient, note_observation)
+observe = make_observe(compute_gradient, note_observation, close_windows)
 
 
 # ---------------------------------------------------------------------------------------------------- face
@@ -225,6 +317,10 @@ class DRQNLearner(DQNLearner):
 
     def state_limits(self) -> dict[str, tuple[int, int]]:
         return {"recent_count": (0, self.settings.window - 1)}
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        super().load_state_dict(state)
+        close_windows(self.arrays)
 
     def q_values(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The value of each action after each window of observations: (windows, steps, features)."""

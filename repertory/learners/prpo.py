@@ -18,9 +18,7 @@ from repertory.kernels import recurrent
 from repertory.kernels.actor_critic import sample, softmax_in_place
 from repertory.kernels.compile import kernel
 from repertory.kernels.layout import layout
-from repertory.kernels.lstm_cell import cell_forward
 from repertory.kernels.network import head
-from repertory.kernels.product import add_product
 from repertory.kernels.recurrent import BatchOfWindows, RecurrentShape, Window
 from repertory.kernels.streams import below
 from repertory.kernels.views import Matrix, rows_view
@@ -169,19 +167,13 @@ def look_back(prpo: Arrays) -> Matrix:
 def advance_windows(prpo: Arrays, shape: RecurrentShape, row: int) -> None:
     """One step on, to the observation in `row`, where a window begins in the place of the oldest."""
     policy, scratch = prpo.policy[0], prpo.scratch[0]
-    _w1, _b1, _w, r, _b, _w3, _b3 = recurrent.matrices(policy.weights, shape)
-    units, windows, new = shape.units, policy.window, row % policy.window
+    new = row % policy.window
     policy.open_hidden[new] = np.float32(0.0)
     policy.open_cells[new] = np.float32(0.0)
-    for i in range(windows):
-        for j in range(4 * units):
-            scratch.open_gates[i, j] = policy.embedding[row, j]
-    add_product(scratch.open_gates, 4 * units, policy.open_hidden, units, 1, r, 4 * units, windows, 4 * units, units)
-    for i in range(windows):
-        cell_forward(
-            scratch.open_gates, i * 4 * units, policy.open_cells, i * units, i * units,
-            scratch.open_tanh_cells, 0, policy.open_hidden, i * units, units,
-        )  # fmt: skip
+    recurrent.advance(
+        policy.weights, shape, policy.embedding, row, scratch.open_gates, policy.open_hidden, policy.open_cells,
+        scratch.open_tanh_cells, 0, policy.window,
+    )  # fmt: skip
 
 
 @kernel

@@ -69,11 +69,18 @@ def note_nothing(dqn: Any, observation: NDArray[np.float32]) -> None:
     """A policy that does not look back."""
 
 
+@kernel
+def forget_nothing(dqn: Any) -> None:
+    """Nothing that a policy found with its former weights."""
+
+
 def make_observe(
-    compute_gradient: Callable[[Any], None], note_observation: Callable[[Any, NDArray[np.float32]], None] = note_nothing
+    compute_gradient: Callable[[Any], None],
+    note_observation: Callable[[Any, NDArray[np.float32]], None] = note_nothing,
+    weights_changed: Callable[[Any], None] = forget_nothing,
 ) -> Callable[..., None]:
-    """The step shared by DQN and its recurrent kin, around what tells them apart: the gradient, and what is kept of an
-    observation to look back on."""
+    """The step shared by DQN and its recurrent kin, around what tells them apart: the gradient, what is kept of an
+    observation to look back on, and what is void after an update."""
 
     @kernel
     def update(dqn: Any) -> None:
@@ -86,6 +93,7 @@ def make_observe(
             adam(policy, gradient, policy.step_average, policy.square_average, policy.learning_rate)
         else:
             adadelta(policy, gradient)
+        weights_changed(dqn)
 
     @kernel
     def observe(
