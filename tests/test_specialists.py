@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from repertory.agents.specialists import APPRENTICESHIP, is_due, shortfall
+from repertory.agents.specialists import APPRENTICESHIP, is_due, is_needed, shortfall
 from repertory.agents.splitting import SplittingLibrary
 from repertory.agents.splitting_memory import Meeting, Memory, Specialist
 from repertory.report.sections import family
@@ -64,6 +64,16 @@ def test_a_task_goes_back_if_a_policy_of_its_own_is_no_better_and_waits_twice_as
             lives[-1].append(visit)
     assert lives[0][1] - lives[0][0] == APPRENTICESHIP * TASKS
     assert lives[1][0] >= 2 * lives[0][1]
+
+
+@pytest.mark.parametrize(("cost", "expected"), [(1.0, []), (4.0, [SHORT])])
+def test_there_is_none_for_a_task_that_only_ever_costs_little(cost: float, expected: list[int]) -> None:
+    """Other tasks bring 10, so a quarter of that can be missing only where more than 2.5 is lost."""
+
+    def earns(place: int, task: int, visit: int) -> float:
+        return earning()(place, task, visit) if task != SHORT else -cost
+
+    assert sorted({task for _round, task in specials(told(library(policies=6), earns, rounds(9)))}) == expected
 
 
 def test_there_is_none_where_tasks_agree_otherwise() -> None:
@@ -127,6 +137,37 @@ def test_a_shortfall_is_measured_from_what_ignorance_earns() -> None:
     m.levels[0, 2] = 5.0  # gains 1 by its own two episodes, but 3 by what ignorance earns on average
     assert shortfall(m, 0, 2, 0.5) == pytest.approx(np.mean([3.0, 10.0]) - 3.0)
     assert shortfall(m, 0, 2, 0.4) == 0.0
+
+
+def test_what_tasks_bring_is_measured_wherever_they_are_at_home_but_not_on_those_that_can_only_cost() -> None:
+    m = Memory(home={0: 0, 1: 1, 2: 1, 3: 0}, blank=dict.fromkeys(range(4), 0.0))
+    m.levels = {(0, 0): 3.0, (1, 1): 8.0, (1, 2): 12.0, (0, 3): -1.0}
+    assert shortfall(m, 0, 0, 0.5) == np.mean([8.0, 12.0, -1.0]) - 3.0
+    m.note_return(3, -4.0)
+    assert shortfall(m, 0, 0, 0.5) == 10.0 - 3.0
+    assert shortfall(m, 0, 3, 0.5) == 0.0  # only 1 is left to gain there
+    m.levels[0, 3] = -6.0
+    assert shortfall(m, 0, 3, 0.5) == 6.0
+
+
+@pytest.mark.parametrize(
+    ("visits", "outcome", "master", "goes_on"),
+    [
+        (20, 1, 6.0, True),
+        (20, 1, 8.0, False),  # the master keeps more than three quarters
+        (20, 0, 6.0, False),
+        (3, 0, 10.0, True),  # an apprentice
+        (3, -1, 6.0, True),  # clearly worse, but the master is no good either
+        (3, -1, 10.0, False),
+    ],
+)
+def test_who_goes_on_when_specialist_and_master_have_met(
+    visits: int, outcome: int, master: float, goes_on: bool
+) -> None:
+    m = Memory(alive=[0, 1], home={0: 1, 1: 0, 2: 0}, blank=dict.fromkeys(range(3), 0.0), visits_of=[9, visits])
+    m.levels = {(1, 0): 10.0, (0, 0): master, (0, 1): 10.0, (0, 2): 10.0}
+    m.specialists = {1: Specialist(0, master=0)}
+    assert is_needed(m, 1, outcome, share=0.75) == goes_on
 
 
 def test_the_family_tells_of_them() -> None:

@@ -34,6 +34,29 @@ def test_a_copy_that_is_no_better_in_the_end_is_given_up_on_its_own_task() -> No
     assert ends[0][1]["why"] == "it plays task 0 no better"
 
 
+@pytest.mark.parametrize(("cost", "due"), [(1.0, False), (4.0, True)])
+def test_no_copy_is_tried_where_even_the_best_would_be_given_up(cost: float, due: bool) -> None:
+    """Who has learned nothing loses 5 there; who loses 1 keeps more than a quarter of all that can be kept."""
+
+    def earns(place: int, task: int, visit: int) -> float:
+        return 10.0 if task else -cost
+
+    agent = library()
+    agent._m.blank = dict.fromkeys(range(TASKS), 0.0) | {0: -5.0}
+    assert ("copy" in kinds(told(agent, earns, rounds(2)))) == due
+
+
+def test_what_is_left_to_gain_is_bounded_only_where_a_task_has_cost_and_never_brought_anything() -> None:
+    m = Memory()
+    assert m.left_to_gain(0, -3.0) == np.inf  # never seen
+    m.note_return(0, 0.0)
+    assert m.left_to_gain(0, 0.0) == np.inf  # nothing has happened yet, which bounds nothing
+    m.note_return(0, -3.0)
+    assert m.left_to_gain(0, -2.0) == 2.0
+    m.note_return(0, 0.5)
+    assert m.left_to_gain(0, -2.0) == np.inf
+
+
 def test_one_task_in_conflict_is_enough_if_it_is_again_when_it_comes_again() -> None:
     agent = library()
     events = told(agent, one_task_apart, rounds(5))

@@ -13,7 +13,7 @@ from repertory.agents.splitting_memory import Memory, Visit
 
 IN_A_ROW = 2
 """Visits in which a task must have brought too little: persistence tells conflict from noise."""
-APPRENTICESHIP = 7
+APPRENTICESHIP = 15
 """Visits after which a specialist must be better; they meet after 1, 3, 7, 15, ... of them."""
 KEPT = 2
 """Places that specialists leave free: for a copy on trial, and for a group that has not been found yet."""
@@ -22,15 +22,24 @@ AGAIN = 2
 
 
 def shortfall(m: Memory, home: int, task: int, share: float) -> float:
-    """How much less than on its other tasks a policy gains on one of them, if it keeps less than this share there."""
+    """How much less than other tasks bring a policy gains on one of them, if it keeps less than this share of that, and
+    if as much can be missing at all: who avoids what costs little has little to gain.
+
+    For the same reason, tasks that can only cost say nothing of what one can bring.
+    """
     if not m.blank or (home, task) not in m.levels:  # with room for one policy, nobody knows what ignorance earns
         return 0.0
-    others = m.gains_at_home(home, but=task)
+    others = [
+        m.gain(at, other)
+        for other, at in m.home.items()
+        if other != task and (at, other) in m.levels and not m.can_only_cost(other)
+    ]
     if not others:
         return 0.0
     nothing = min(m.ignorance(task), float(np.mean(list(m.blank.values()))))  # two episodes may have been lucky ones
-    usual, gain = float(np.mean(others)), m.levels[home, task] - nothing
-    return usual - gain if gain < share * usual else 0.0
+    usual, level = float(np.mean(others)), m.levels[home, task]
+    gain, left = level - nothing, m.left_to_gain(task, level)
+    return min(usual - gain, left) if gain < share * usual and left > (1.0 - share) * usual else 0.0
 
 
 def note_shortfall(m: Memory, visit: Visit, share: float) -> None:
@@ -63,10 +72,10 @@ def is_due(m: Memory, home: int, task: int, places: int, share: float) -> bool:
     return missing.get(task, 0.0) > 0 and task in sorted(missing, key=lambda other: -missing[other])[:spare]
 
 
-def is_needed(m: Memory, specialist: int, won: bool, share: float) -> bool:
-    """Whether it goes on, now that it has met the policy in whose place it plays."""
+def is_needed(m: Memory, specialist: int, outcome: int, share: float) -> bool:
+    """Whether it goes on, now that it has met the policy in whose place it plays, with this outcome for it."""
     its = m.specialists[specialist]
     ours, theirs = m.levels[specialist, its.task], m.levels[its.master, its.task]
-    if won and m.keeps_too_little(its.task, theirs, ours, share):
+    if outcome > 0 and m.keeps_too_little(its.task, theirs, ours, share):
         return True
-    return m.visits_of[specialist] < APPRENTICESHIP and shortfall(m, its.master, its.task, share) > 0
+    return m.visits_of[specialist] < APPRENTICESHIP and (outcome >= 0 or shortfall(m, its.master, its.task, share) > 0)

@@ -39,8 +39,6 @@ CONFLICTS = 2
 """So many tasks must be in conflict either way, for one may be chance; one where there are fewer than five tasks."""
 ONE_TASK = 3
 """One task is waited for as long as many tasks of so many policies: of 18 tasks, it has come in 7 cases of 8."""
-STALE = 2.0
-"""Two policies meet again on a task when one of them has played so many times as many visits as when they met last."""
 VISIT_EPISODES = 18
 """That visits must have on average for a copy to be worth it: to look, to practise and to compare."""
 GLANCE = 2
@@ -132,6 +130,7 @@ class SplittingLibrary:
     def ended(self, situation: Situation, episode: Episode) -> None:
         visit = self._m.visit
         assert visit is not None
+        self._m.note_return(visit.task, episode.total_reward)
         visit.steps += episode.steps
         visit.episodes += 1
         self._m.practice += episode.steps if self._is_practising(visit) else 0
@@ -156,7 +155,8 @@ class SplittingLibrary:
             self._give_up(m.on_trial[1], m.on_trial[0], "too few tasks came to judge it by")
         home = m.home.get(task, -1)
         champion = home if home in m.alive else max(m.generals, key=lambda policy: m.visits_of[policy])
-        rivals = [policy for policy in m.alive if policy != champion and self._should_meet(champion, policy, task)]
+        share = self.settings.conflict
+        rivals = [policy for policy in m.alive if policy != champion and m.should_meet(champion, policy, task, share)]
         visit = m.visit = Visit(task, champion, rivals)
         if len(m.alive) < self._most:
             if task not in m.blank:
@@ -190,35 +190,6 @@ class SplittingLibrary:
     def _note_level(self, policy: int, visit: Visit) -> None:
         self._m.levels[policy, visit.task] = float(np.mean(visit.returns[policy][-LEVEL_EPISODES:]))
 
-    def _should_meet(self, one: int, other: int, task: int) -> bool:
-        """If they never have on this task, or if one of them may have become another policy since: it has played for
-        long, or the one that is at home here now keeps too little of what the other gained.
-
-        A copy on trial meets the policy beside which it was made, and no other; so does a specialist, once it has
-        practised, and on its task only.
-        """
-        trial, pair = self._m.on_trial, {one, other}
-        for policy in pair & self._m.specialists.keys():
-            if self._m.specialists[policy] != Specialist(task, one + other - policy) or not self._m.visits_of[policy]:
-                return False
-        if (
-            trial is not None
-            and trial[1] in pair
-            and (trial[0] not in pair or task == self._m.practised or self._m.waits)
-        ):
-            return False
-        first, second = sorted((one, other))
-        meeting = self._m.meetings.get((first, second, task))
-        if meeting is None:
-            return True
-        if not self._m.is_on_trial(first, second) and (one, task) in self._m.levels:
-            level = self._m.levels[one, task]
-            other_level = meeting.levels[1 if one == first else 0]
-            if self._m.keeps_too_little(task, level, other_level, self.settings.conflict):
-                return True
-        now = self._m.visits_of[first], self._m.visits_of[second]
-        return any(n > STALE * max(before, 1) for n, before in zip(now, meeting.visits, strict=True))
-
     # ---- copies
 
     def _is_practising(self, visit: Visit) -> bool:
@@ -250,9 +221,12 @@ class SplittingLibrary:
         time.
         """
         m, parent = self._m, visit.champion
-        gains = m.gains_at_home(parent, but=visit.task)
-        if not gains or np.mean(visit.returns[parent]) - m.ignorance(visit.task) >= np.mean(gains):
+        gains, level = m.gains_at_home(parent, but=visit.task), float(np.mean(visit.returns[parent]))
+        if not gains or level - m.ignorance(visit.task) >= np.mean(gains):
             return
+        best = level + m.left_to_gain(visit.task, level)
+        if not m.keeps_too_little(visit.task, level, best, self.settings.conflict):
+            return  # even the best copy would be given up
         place = self._make_policy()
         is_copy = has_memory(self.policies[place]) or m.attempts % 2 == 0
         if is_copy:
@@ -326,7 +300,7 @@ class SplittingLibrary:
             (m.visits_of[first], m.visits_of[second]),
         )
         if champion in m.specialists:
-            if not specialists.is_needed(m, champion, outcome > 0, self.settings.special):
+            if not specialists.is_needed(m, champion, outcome, self.settings.special):
                 self._give_up(champion, rival, f"it plays task {visit.task} no better")
             return
         # A task stays where it is, unless that is with a copy which is no better: tasks that agree come together again.

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from repertory.agents.protocol import Event
 
-TABLES = ("home", "blank", "levels", "meetings", "specialists", "returned", "short")
+TABLES = ("home", "blank", "seen", "levels", "meetings", "specialists", "returned", "short")
 """The fields of `Memory` whose keys are numbers or pairs of them, which JSON does not have."""
+
+STALE = 2.0
+"""Two policies meet again on a task when one of them has played so many times as many visits as when they met last."""
 
 
 @dataclass
@@ -70,6 +73,8 @@ class Memory:
     """The policy that played each task last."""
     blank: dict[int, float] = field(default_factory=dict)
     """What a policy that has learned nothing earns on each task."""
+    seen: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """The least and the most that an episode of each task has brought."""
     levels: dict[tuple[int, int], float] = field(default_factory=dict)
     """What a policy earned on a task in its last visit there: by (policy, task)."""
     meetings: dict[tuple[int, int, int], Meeting] = field(default_factory=dict)
@@ -116,6 +121,19 @@ class Memory:
     def is_on_trial(self, *policies: int) -> bool:
         return self.on_trial is not None and self.on_trial[1] in policies
 
+    def note_return(self, task: int, brought: float) -> None:
+        least, most = self.seen.get(task, (brought, brought))
+        self.seen[task] = min(least, brought), max(most, brought)
+
+    def can_only_cost(self, task: int) -> bool:
+        """As far as is known: its episodes have cost something or nothing, and none has brought anything."""
+        least, most = self.seen.get(task, (0.0, 0.0))
+        return least < 0 >= most
+
+    def left_to_gain(self, task: int, level: float) -> float:
+        """How much more than `level` a task can bring: where it can only cost, no more than to cost nothing."""
+        return -level if self.can_only_cost(task) else np.inf
+
     def gain(self, policy: int, task: int) -> float:
         """What a policy has earned on a task, beyond one that has learned nothing."""
         return self.levels[policy, task] - self.ignorance(task)
@@ -143,6 +161,31 @@ class Memory:
         level, others = meeting.levels if policy == first else meeting.levels[::-1]
         return won and self.keeps_too_little(task, level, others, share)
 
+    def should_meet(self, one: int, other: int, task: int, share: float) -> bool:
+        """If they never have on this task, or if one of them may have become another policy since: it has played for
+        long, or the one that is at home here now keeps too little of what the other gained.
+
+        A copy on trial meets the policy beside which it was made, and no other; so does a specialist, once it has
+        practised, and on its task only.
+        """
+        trial, pair = self.on_trial, {one, other}
+        for policy in pair & self.specialists.keys():
+            if self.specialists[policy] != Specialist(task, one + other - policy) or not self.visits_of[policy]:
+                return False
+        if trial is not None and trial[1] in pair and (trial[0] not in pair or task == self.practised or self.waits):
+            return False
+        first, second = sorted((one, other))
+        meeting = self.meetings.get((first, second, task))
+        if meeting is None:
+            return True
+        if not self.is_on_trial(first, second) and (one, task) in self.levels:
+            level = self.levels[one, task]
+            other_level = meeting.levels[1 if one == first else 0]
+            if self.keeps_too_little(task, level, other_level, share):
+                return True
+        now = self.visits_of[first], self.visits_of[second]
+        return any(n > STALE * max(before, 1) for n, before in zip(now, meeting.visits, strict=True))
+
     def has_met_on_all_tasks_of(self, policy: int, met: list[int]) -> bool:
         return all(task in met for task, home in self.home.items() if home == policy)
 
@@ -160,7 +203,7 @@ class Memory:
         plain = json.loads(array.tobytes())
         for name in TABLES:  # older ones lack some
             rows = plain.get(name, [])
-            plain[name] = {tuple(key) if isinstance(key, list) else key: value for key, value in rows}
+            plain[name] = {_as_tuple(key): _as_tuple(value) for key, value in rows}
         plain["specialists"] = {policy: Specialist(**its) for policy, its in plain["specialists"].items()}
         plain["meetings"] = {
             key: Meeting(met["verdict"], tuple(met["levels"]), tuple(met["visits"]))
@@ -172,6 +215,11 @@ class Memory:
         if plain["on_trial"] is not None:
             plain["on_trial"] = tuple(plain["on_trial"])
         return cls(**plain)
+
+
+def _as_tuple(value: Any) -> Any:
+    """What was a tuple before JSON made it a list."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _bring_practice_up_to_date(plain: dict[str, Any]) -> None:
