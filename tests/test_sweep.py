@@ -20,6 +20,7 @@ import repertory
 from repertory.cli.sweep_display import SweepDisplay, print_scores
 from repertory.errors import UsageError
 from repertory.runs.folder import RunFolder
+from repertory.runs.provenance import this_code
 from repertory.runs.spec import run_spec
 from repertory.runs.status import DIVERGED, ELSEWHERE, FINISHED, INTERRUPTED, RUNNING, STOPPED, Status, read_status
 from repertory.sweeps.job import Job, run_job
@@ -251,6 +252,20 @@ def test_runs_of_another_experiment_are_taken_instead_of_run(tmp_path: Path) -> 
     assert copied.blocks_checksum() == RunFolder(Path(known[0].folder)).blocks_checksum()
     assert not copied.was_run_here  # a record, without policies
     assert live_sweep(renamed[:1], LocalEngine(1), silent())[renamed[0].folder].state == FINISHED
+
+
+def test_of_two_records_of_a_run_that_of_todays_code_is_taken(tmp_path: Path) -> None:
+    """Wherever they stand: another rule may have made the other one."""
+    for name in ("a", "b", "c"):
+        (known,) = jobs_of(tmp_path / name, runs=1)
+        assert run_job(known).state == FINISHED
+        folder = RunFolder(Path(known.folder))
+        if name != "b":
+            other = [replace(maker, source="of other code") for maker in folder.run_file().made_by]
+            folder.write_run_file(replace(folder.run_file(), made_by=tuple(other)))
+    new = replace(known, folder=str(tmp_path / "new" / "run-00"))
+    assert reuse([new], tmp_path) == [new]
+    assert RunFolder(Path(new.folder)).run_file().made_by[0].is_same_code(this_code())
 
 
 def test_a_folder_to_take_runs_from_that_is_not_there_is_refused_before_anything_is_written(tmp_path: Path) -> None:

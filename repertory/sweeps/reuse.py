@@ -1,8 +1,9 @@
 """`repertory reproduce --reuse`: runs that another experiment has made already are not run again.
 
 A run follows from its settings and seed, whatever the condition is called and whichever experiment it stands in: one
-policy for 27 tasks is in three of them. Its record is copied, as `export` would, with the code that made it. Whether
-that code still does the same is for whoever asks for it to know: `run.json` names its commit.
+policy for 27 tasks is in three of them. Its record is copied, as `export` would, with the code that made it; of several
+records one that today's code made. Whether other code did the same is for whoever asks for it to know: `run.json` names
+its commit.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from repertory.errors import UsageError
 from repertory.runs.folder import RunFolder, plain, run_folders
+from repertory.runs.provenance import this_code
 from repertory.sweeps.export import copy_record
 from repertory.sweeps.job import Job
 
@@ -32,16 +34,20 @@ def reuse(jobs: Sequence[Job], source: Path) -> list[Job]:
 
 
 def _finished_runs(source: Path, wanted: set[str]) -> dict[str, RunFolder]:
-    """Finished runs with settings that are wanted, by those."""
+    """Finished runs with settings that are wanted, by those; made by this code rather than by other."""
     found: dict[str, RunFolder] = {}
     for folder in map(RunFolder, run_folders(source)):
         try:
             key = _key(folder.settings())
         except UsageError:  # one damaged folder does not hide the others
             continue
-        if key in wanted and key not in found and folder.is_done:
+        if key in wanted and folder.is_done and (key not in found or _is_made_by_this_code(folder)):
             found[key] = folder
     return found
+
+
+def _is_made_by_this_code(folder: RunFolder) -> bool:
+    return all(maker.is_same_code(this_code()) for maker in folder.run_file().made_by)
 
 
 def _key(settings: dict[str, Any]) -> str:
