@@ -53,7 +53,7 @@ def test_a_task_that_brings_too_little_gets_a_policy_of_its_own_and_keeps_it(lea
 
 def test_a_task_goes_back_if_a_policy_of_its_own_is_no_better_and_waits_twice_as_long() -> None:
     agent = library(policies=6)
-    events = told(agent, earning(), rounds(40))
+    events = told(agent, earning(), rounds(80))
     own, lives = None, []
     for visit, event in events:
         if event["event"] == "special":

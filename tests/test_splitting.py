@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from test_examples import load
 
 import repertory
-from repertory.agents.contest import CLEAR, MOST_EPISODES, rank_lead, verdict
+from repertory.agents.contest import CLEAR, MOST_EPISODES, is_our_turn, rank_lead, verdict
 from repertory.core.tally import events_of, plays_by_task
 from repertory.report.sections import family
 from repertory.sweeps.results import read_results
@@ -37,6 +37,21 @@ def test_a_contest_ends_early_where_all_is_clear_and_waits_where_it_is_not() -> 
     assert verdict([9, 8, 9, 8], [1, 2, 1, 7]) == 1
     assert verdict([200] * 4, [200] * 4) == 0
     assert verdict([9, 8, 9, 1], [1, 2, 1, 7]) is None
+
+
+@pytest.mark.parametrize(("failed", "theirs_now", "episodes"), [(True, 1, 1), (True, 9, 4), (False, 1, 4)])
+def test_who_failed_before_is_asked_for_one_episode_and_for_more_if_that_is_good(
+    failed: bool, theirs_now: int, episodes: int
+) -> None:
+    ours: list[float] = []
+    theirs: list[float] = []
+    while (outcome := verdict(ours, theirs, failed)) is None:
+        if is_our_turn(ours, theirs, failed):
+            ours.append(8)
+        else:
+            theirs.append(theirs_now)
+    assert (outcome, len(theirs)) == (1 if theirs_now < 8 else -1, episodes)
+    assert len(ours) == 4
 
 
 def test_the_lead_is_that_of_mann_and_whitney() -> None:

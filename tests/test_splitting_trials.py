@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from repertory.agents.protocol import Episode, Situation
+from repertory.agents.splitting import SplittingLibrary
 from repertory.agents.splitting_memory import Memory
 from tests.written_returns import TASKS, kinds, library, rounds, told
 
@@ -15,8 +16,15 @@ def one_task_apart(place: int, task: int, visit: int) -> float:
     return 10.0 if (task == 0) == (place > 0) else 1.0
 
 
-def test_practice_that_a_visit_is_too_short_for_goes_on_in_the_next() -> None:
+def patient() -> SplittingLibrary:
+    """A library in which no other copy is due for long after the first."""
     agent = library()
+    agent._m.wait = 100
+    return agent
+
+
+def test_practice_that_a_visit_is_too_short_for_goes_on_in_the_next() -> None:
+    agent = patient()
     events = told(agent, one_task_apart, rounds(2))
     copies = [visit for visit, event in events if event["event"] == "copy"]
     assert copies[0] == TASKS - 1  # the first visit of task 0, the only one that is played worse
@@ -28,7 +36,7 @@ def test_a_copy_that_is_no_better_in_the_end_is_given_up_on_its_own_task() -> No
     def never_better(place: int, task: int, visit: int) -> float:
         return 1.0 if task == 0 else 10.0
 
-    events = told(library(), never_better, rounds(2))
+    events = told(patient(), never_better, rounds(2))
     ends = [(visit, event) for visit, event in events if event["event"] == "ends"]
     assert ends[0][0] == 2 * TASKS - 1
     assert ends[0][1]["why"] == "it plays task 0 no better"
@@ -58,7 +66,7 @@ def test_what_is_left_to_gain_is_bounded_only_where_a_task_has_cost_and_never_br
 
 
 def test_one_task_in_conflict_is_enough_if_it_is_again_when_it_comes_again() -> None:
-    agent = library()
+    agent = patient()
     events = told(agent, one_task_apart, rounds(5))
     assert kinds(events) == ["copy", "stays"]
     (stays,) = (event for _visit, event in events if event["event"] == "stays")
@@ -72,18 +80,45 @@ def test_one_task_in_conflict_is_not_enough_if_that_was_chance() -> None:
     def chance(place: int, task: int, visit: int) -> float:
         return one_task_apart(place, task, visit) if visit < 3 or task else 1.0
 
-    agent = library()
+    agent = patient()
     events = told(agent, chance, rounds(4))
     assert kinds(events)[:2] == ["copy", "ends"]
     (ends, *_rest) = (event for _visit, event in events if event["event"] == "ends")
     assert ends["why"] == "it plays task 0 no better"
 
 
+def test_who_has_failed_on_a_task_is_tried_there_for_one_episode_when_they_meet_again() -> None:
+    plays: dict[tuple[int, int], list[int]] = {}
+
+    def two_groups(place: int, task: int, visit: int) -> float:
+        plays.setdefault((task, visit), []).append(place)
+        return 10.0 if (task % 2 == 0) == (place > 0) else 1.0
+
+    agent = library()
+    told(agent, two_groups, rounds(12))
+    assert agent.alive == [0, 1]
+    tried = [who.count(1 - agent._m.home[task]) for (task, visit), who in plays.items() if visit > 3]
+    assert set(tried) == {0, 1}
+
+
+@pytest.mark.parametrize(("worth", "made"), [(3.0, ["copy", "copy", "copy"]), (-3.0, ["copy", "new", "copy"])])
+def test_a_policy_that_is_worse_than_ignorance_is_not_copied_every_time(worth: float, made: list[str]) -> None:
+    """It may avoid what there is to be learned, and so would its copies."""
+
+    def one_task_is_hopeless(place: int, task: int, visit: int) -> float:
+        return 10.0 if task else worth
+
+    agent = library()
+    agent._m.blank = dict.fromkeys(range(TASKS), 0.0)
+    events = told(agent, one_task_is_hopeless, rounds(12))
+    assert [kind for kind in kinds(events) if kind in ("copy", "new")][:3] == made
+
+
 @pytest.mark.parametrize("never", [False, True])
 def test_a_task_that_does_not_come_again_is_not_waited_for_forever(never: bool) -> None:
     """For 36 visits, where there are no more than three policies."""
     others = [task for _ in range(8) for task in range(1, TASKS)]
-    events = told(library(), one_task_apart, rounds(1) + (others if never else rounds(8)))
+    events = told(patient(), one_task_apart, rounds(1) + (others if never else rounds(8)))
     gone = [(visit, event["why"]) for visit, event in events if event["event"] == "ends"]
     assert bool(gone) == never
     if never:
@@ -91,7 +126,7 @@ def test_a_task_that_does_not_come_again_is_not_waited_for_forever(never: bool) 
 
 
 def test_a_copy_that_five_others_do_not_need_is_left_alone_until_its_own_task_comes_again() -> None:
-    agent = library()
+    agent = patient()
     tried: set[int] = set()
 
     def noting(place: int, task: int, visit: int) -> float:
@@ -101,6 +136,13 @@ def test_a_copy_that_five_others_do_not_need_is_left_alone_until_its_own_task_co
 
     told(agent, noting, rounds(2))
     assert len(tried) == 5
+
+
+def test_a_task_is_waited_for_only_until_the_next_copy_is_due() -> None:
+    events = told(library(), one_task_apart, rounds(2))
+    ends = [(visit, event) for visit, event in events if event["event"] == "ends"]
+    assert ends[0][0] == TASKS - 1 + 5 + 1  # four visits are over by then, but five tasks have to show first
+    assert ends[0][1]["why"] == "no other task needs it, and the next copy is due"
 
 
 def test_a_copy_that_others_need_as_well_stays_before_its_own_task_has_come_again() -> None:

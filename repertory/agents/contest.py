@@ -14,11 +14,14 @@ CLEAR = 2.33
 """How many standard errors the rank sums of eight must be apart: by chance once in fifty contests of equals."""
 
 
-def verdict(ours: Sequence[float], theirs: Sequence[float]) -> int | None:
+def verdict(ours: Sequence[float], theirs: Sequence[float], failed: bool = False) -> int | None:
     """1 if we earn more, -1 if they do, 0 for a draw, None if more episodes are needed.
 
-    By rank, for returns are anything but normal: on Cartpole most are the limit.
+    By rank, for returns are anything but normal: on Cartpole most are the limit. Where they have `failed` before, one
+    episode that is worse than four of ours says that they still do: failing is dear.
     """
+    if failed and theirs and len(ours) >= LEAST_EPISODES and max(theirs) < min(ours):
+        return 1
     turns = min(len(ours), len(theirs))
     if turns < LEAST_EPISODES:
         return None
@@ -32,6 +35,11 @@ def verdict(ours: Sequence[float], theirs: Sequence[float]) -> int | None:
         return None
     lead = rank_lead(np.asarray(ours, float), np.asarray(theirs, float))
     return int(np.sign(lead)) if abs(lead) > CLEAR else 0
+
+
+def is_our_turn(ours: Sequence[float], theirs: Sequence[float], failed: bool = False) -> bool:
+    """In turns; where they have `failed` before, after four of ours."""
+    return len(ours) <= len(theirs) or (failed and len(ours) < LEAST_EPISODES)
 
 
 def rank_lead(ours: np.ndarray, theirs: np.ndarray) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.agents import specialists
-from repertory.agents.contest import LEAST_EPISODES, verdict
+from repertory.agents.contest import LEAST_EPISODES, is_our_turn, verdict
 from repertory.agents.library import join, number_of_tasks, policy_parts, share_out
 from repertory.agents.protocol import AgentSetup, Episode, Event, Situation, has_state
 from repertory.agents.splitting_memory import Meeting, Memory, Specialist, Visit
@@ -112,10 +112,12 @@ class SplittingLibrary:
         if self._is_practising(visit) and not visit.rivals and 2 * self._m.practice * self._m.visits > self._m.steps:
             visit.rivals, visit.returns = [self._m.parent], {}  # half a visit of practice: the parent comes back
         while visit.rivals:
-            ours, theirs = (visit.returns.setdefault(p, []) for p in (visit.champion, visit.rivals[-1]))
-            outcome = verdict(ours, theirs)
+            champion, rival = visit.champion, visit.rivals[-1]
+            ours, theirs = (visit.returns.setdefault(policy, []) for policy in (champion, rival))
+            failed = self._m.has_failed(rival, champion, visit.task, self.settings.conflict)
+            outcome = verdict(ours, theirs, failed)
             if outcome is None:
-                return visit.champion if len(ours) <= len(theirs) else visit.rivals[-1]
+                return champion if is_our_turn(ours, theirs, failed) else rival
             self._settle(visit, outcome)
         if visit.may_specialize:
             visit.may_specialize = False
@@ -151,8 +153,12 @@ class SplittingLibrary:
             if m.visit.task == task:
                 return m.visit
             self._end_visit(m.visit)
-        if m.on_trial is not None and m.visits - m.waiting_since > self._patience():
-            self._give_up(m.on_trial[1], m.on_trial[0], "too few tasks came to judge it by")
+        if m.on_trial is not None:
+            parent, copy = m.on_trial
+            if m.visits - m.waiting_since > self._patience():
+                self._give_up(copy, parent, "too few tasks came to judge it by")
+            elif m.waits and not m.shown and task != m.practised and m.visits >= m.next_copy:
+                self._give_up(copy, parent, "no other task needs it, and the next copy is due")
         home = m.home.get(task, -1)
         champion = home if home in m.alive else max(m.generals, key=lambda policy: m.visits_of[policy])
         share = self.settings.conflict
@@ -200,7 +206,7 @@ class SplittingLibrary:
     def _patience(self) -> int:
         """Visits in which what a copy is judged by should have come: many tasks of each policy, or the one."""
         m = self._m
-        return MANY_TASKS * max(len(m.alive), ONE_TASK if m.practised is not None else 0)
+        return MANY_TASKS * max(len(m.generals), ONE_TASK if m.practised is not None else 0)
 
     def _free_place(self) -> int:
         m = self._m
@@ -216,9 +222,9 @@ class SplittingLibrary:
         """Where a policy gains less than on its other tasks, sharing may have a price.
 
         A copy knows how to act and has to unlearn; a new policy has nothing to unlearn. Where there is a memory, it is
-        the memory that keeps a policy from unlearning, and a new one acts at random until its own is filled: always a
-        copy. Where there is none, a network that has become sure of itself may learn no more: a new one, every other
-        time.
+        the memory that keeps a policy from unlearning, and a new one acts at random until its own is filled: a copy.
+        Where there is none, a network that has become sure of itself may learn no more; and who earns less than one
+        that knows nothing may avoid what there is to be learned: a new one, every other time.
         """
         m, parent = self._m, visit.champion
         gains, level = m.gains_at_home(parent, but=visit.task), float(np.mean(visit.returns[parent]))
@@ -228,7 +234,7 @@ class SplittingLibrary:
         if not m.keeps_too_little(visit.task, level, best, self.settings.conflict):
             return  # even the best copy would be given up
         place = self._make_policy()
-        is_copy = has_memory(self.policies[place]) or m.attempts % 2 == 0
+        is_copy = m.attempts % 2 == 0 or (has_memory(self.policies[place]) and level >= m.ignorance(visit.task))
         if is_copy:
             self._copy(parent, place)
         m.wait *= 1 + m.attempts % 2

@@ -161,6 +161,12 @@ class Memory:
         level, others = meeting.levels if policy == first else meeting.levels[::-1]
         return won and self.keeps_too_little(task, level, others, share)
 
+    def has_failed(self, policy: int, other: int, task: int, share: float) -> bool:
+        """Whether a policy was in conflict with a task when it last met another there, and that is not on trial now."""
+        first, second = sorted((policy, other))
+        met = (first, second, task) in self.meetings and task != self.practised
+        return met and self.is_in_conflict(policy, other, task, share)
+
     def should_meet(self, one: int, other: int, task: int, share: float) -> bool:
         """If they never have on this task, or if one of them may have become another policy since: it has played for
         long, or the one that is at home here now keeps too little of what the other gained.
