@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from repertory.agents.specialists import APPRENTICESHIP, is_due, is_needed, shortfall
+from repertory.agents.specialists import APPRENTICESHIP, is_due, is_needed, note_shortfall, shortfall
 from repertory.agents.splitting import SplittingLibrary
-from repertory.agents.splitting_memory import Meeting, Memory, Specialist
+from repertory.agents.splitting_memory import Meeting, Memory, Specialist, Visit
 from repertory.report.sections import family
 from tests.written_returns import TASKS, Earns, kinds, library, rounds, told
 
@@ -49,6 +49,21 @@ def test_a_task_that_brings_too_little_gets_a_policy_of_its_own_and_keeps_it(lea
     assert agent._m.specialists == {own: Specialist(SHORT, master=0)}
     assert [task for task in range(TASKS) if homes(agent, task) == own] == [SHORT]
     assert {homes(agent, task) for task in range(TASKS)} == {0, 1, own}
+
+
+def test_a_policy_for_one_task_knows_nothing_at_first() -> None:
+    agent = library(policies=6)
+    (own,) = (event["policy"] for _visit, event in told(agent, earning(1), rounds(20)) if event["event"] == "special")
+    assert agent.policies[own].loaded == 0
+
+
+def test_a_task_is_short_in_a_row_wherever_it_is_at_home() -> None:
+    m = Memory(alive=[0, 1], blank=dict.fromkeys(range(3), 0.0), home={0: 0, 1: 0, 2: 0})
+    m.levels = {(0, 0): 10.0, (0, 1): 10.0, (0, 2): 1.0, (1, 2): 1.0}
+    for policy, level, row in ((0, 1.0, 1), (1, 1.0, 2), (0, 9.0, 0), (1, 1.0, 1)):
+        m.home[2], m.levels[policy, 2] = policy, level
+        note_shortfall(m, Visit(2, policy, []), 0.75)
+        assert m.short[2] == row
 
 
 def test_a_task_goes_back_if_a_policy_of_its_own_is_no_better_and_waits_twice_as_long() -> None:

@@ -23,11 +23,13 @@ class Blank:
     """A policy that is a state and nothing else."""
 
     forgot = 0
+    loaded = 0
 
     def state_dict(self) -> dict[str, Any]:
         return {}
 
-    def load_state_dict(self, state: Any) -> None: ...
+    def load_state_dict(self, state: Any) -> None:
+        self.loaded += 1
 
     def forget_experiences(self) -> None:
         self.forgot += 1

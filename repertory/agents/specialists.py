@@ -2,7 +2,8 @@
 
 Two groups in conflict are not all there is: where a policy is needed by several tasks, one of them may still bring less
 than it could, and two policies would not show it, for a policy learns such a task in many visits, not in half a one.
-Where there is room, such a task is given to a copy that plays nothing else, for as long as that takes to show.
+Where there is room, such a task is given to a new policy that plays nothing else, for as long as that takes to show. It
+knows nothing: a copy would act as one that has not learned the task, and has to unlearn that.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from repertory.agents.splitting_memory import Memory, Visit
 
 IN_A_ROW = 2
-"""Visits in which a task must have brought too little: persistence tells conflict from noise."""
+"""Visits in which a task must have brought too little, at whatever home: persistence tells conflict from noise."""
 APPRENTICESHIP = 15
 """Visits after which a specialist must be better; they meet after 1, 3, 7, 15, ... of them."""
 KEPT = 2
@@ -46,8 +47,8 @@ def note_shortfall(m: Memory, visit: Visit, share: float) -> None:
     """At the end of a visit, before the task moves home. A copy on trial has not had the time to bring all it could."""
     if m.is_on_trial(visit.champion):
         return
-    is_short, stayed = shortfall(m, visit.champion, visit.task, share) > 0, m.home.get(visit.task) == visit.champion
-    m.short[visit.task] = (m.short.get(visit.task, 0) * stayed + 1) * is_short
+    is_short = shortfall(m, visit.champion, visit.task, share) > 0
+    m.short[visit.task] = (m.short.get(visit.task, 0) + 1) * is_short
 
 
 def is_due(m: Memory, home: int, task: int, places: int, share: float) -> bool:

@@ -262,7 +262,6 @@ class SplittingLibrary:
         if not specialists.is_due(m, master, task, self._most - len(m.alive), self.settings.special):
             return
         place = visit.champion = self._make_policy()
-        self._copy(master, place)
         m.attempts += 2  # another seed; whether the next on trial is a copy, and when, stays as it was
         m.specialists[place] = Specialist(task, master)
         visit.may_copy = False
