@@ -24,6 +24,7 @@ class Blank:
 
     forgot = 0
     loaded = 0
+    learning_starts = 0
 
     def state_dict(self) -> dict[str, Any]:
         return {}

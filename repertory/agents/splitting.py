@@ -23,7 +23,7 @@ from repertory.agents.library import join, number_of_tasks, policy_parts, share_
 from repertory.agents.protocol import AgentSetup, Episode, Event, Situation, has_state
 from repertory.agents.splitting_memory import Meeting, Memory, Specialist, Visit
 from repertory.errors import UsageError
-from repertory.learners.protocol import State, forget_experiences, has_memory
+from repertory.learners.protocol import State, forget_experiences, has_memory, steps_before_learning
 from repertory.settings import Settings, setting
 
 BLANK_EPISODES = 2
@@ -221,10 +221,10 @@ class SplittingLibrary:
     def _copy_if_worse_than_usual(self, visit: Visit) -> None:
         """Where a policy gains less than on its other tasks, sharing may have a price.
 
-        A copy knows how to act and has to unlearn; a new policy has nothing to unlearn. Where there is a memory, it is
-        the memory that keeps a policy from unlearning, and a new one acts at random until its own is filled: a copy.
-        Where there is none, a network that has become sure of itself may learn no more; and who earns less than one
-        that knows nothing may avoid what there is to be learned: a new one, every other time.
+        A copy knows how to act and has to unlearn; a new policy has nothing to unlearn. Where there is no memory, a
+        network that has become sure of itself may learn no more: a new one, every other time. Where there is one, it is
+        that which keeps a policy from unlearning: a copy, without it. But who earns less than one that knows nothing
+        may avoid what there is to be learned, and so would its copy: a new one, if that learns within its practice.
         """
         m, parent = self._m, visit.champion
         gains, level = m.gains_at_home(parent, but=visit.task), float(np.mean(visit.returns[parent]))
@@ -234,7 +234,9 @@ class SplittingLibrary:
         if not m.keeps_too_little(visit.task, level, best, self.settings.conflict):
             return  # even the best copy would be given up
         place = self._make_policy()
-        is_copy = m.attempts % 2 == 0 or (has_memory(self.policies[place]) and level >= m.ignorance(visit.task))
+        policy, is_copy = self.policies[place], m.attempts % 2 == 0
+        if has_memory(policy):
+            is_copy = level >= m.ignorance(visit.task) or 2 * steps_before_learning(policy) * m.visits >= m.steps
         if is_copy:
             self._copy(parent, place)
         m.wait *= 1 + m.attempts % 2
@@ -346,12 +348,18 @@ class SplittingLibrary:
                 self._give_up(older, younger, "it is the better one nowhere")
         elif on_trial:
             needed = [task for task in met if m.is_in_conflict(older, younger, task, share)]
+            harmed = any(m.is_harmful(older, younger, task) for task in needed)
             if not needed and m.practised is not None:
                 m.waits = True  # what it has practised may be all that it is needed for
             elif is_over and theirs >= CONFLICTS and [m.home[task] for task in needed] == [younger]:
                 # One may be chance: once more there.
                 m.practised, m.shown, m.waits, m.waiting_since = needed[0], 1, True, m.visits
-            elif (not theirs and ours < CONFLICTS) or not ours or younger not in m.home.values() or is_over:
+            elif (
+                not ours
+                or (not theirs and ours < CONFLICTS and not harmed)
+                or younger not in m.home.values()
+                or is_over
+            ):
                 self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
                 if ours:  # not this one, but there is conflict: no reason to wait for longer
                     m.wait = self.settings.first_copy

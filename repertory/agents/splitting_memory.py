@@ -161,6 +161,11 @@ class Memory:
         level, others = meeting.levels if policy == first else meeting.levels[::-1]
         return won and self.keeps_too_little(task, level, others, share)
 
+    def is_harmful(self, policy: int, other: int, task: int) -> bool:
+        """Whether a policy earned less than one that has learned nothing when it last met another on a task."""
+        first, second = sorted((policy, other))
+        return self.meetings[first, second, task].levels[policy != first] < self.ignorance(task)
+
     def has_failed(self, policy: int, other: int, task: int, share: float) -> bool:
         """Whether a policy was in conflict with a task when it last met another there, and that is not on trial now."""
         first, second = sorted((policy, other))

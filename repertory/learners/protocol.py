@@ -107,6 +107,11 @@ def forget_experiences(policy: Any) -> None:
         policy.forget_experiences()
 
 
+def steps_before_learning(policy: Any) -> int:
+    """Of the life of a policy: none for one that does not say."""
+    return int(getattr(policy, "learning_starts", 0))
+
+
 class LearnerKernels(NamedTuple):
     """The compiled side of a learner: the protocol's three steps as functions of the learner's arrays."""
 

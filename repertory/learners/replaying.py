@@ -87,6 +87,11 @@ class ReplayingPolicy(CompiledPolicy):
         self.handle = pack(self.arrays)
         self._task = task
 
+    @property
+    def learning_starts(self) -> int:
+        """Steps of life before the first update."""
+        return int(self.policy["learning_starts"])
+
     def forget_experiences(self) -> None:
         """Empty the memory, of all tasks."""
         self._other_tasks = {}

@@ -22,6 +22,10 @@ class OffPolicyLearner(SB3Learner):
 
     memory_name = "replay_buffer"
 
+    @property
+    def learning_starts(self) -> int:
+        return int(self.model.learning_starts)
+
     def forget_experiences(self) -> None:
         self.model.replay_buffer.reset()
 
