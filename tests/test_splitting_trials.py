@@ -231,6 +231,17 @@ def test_a_copy_that_two_tasks_need_is_tried_on_more_than_five_though_none_needs
     assert kinds(events) == (["copy", "ends"] if needed == 1 else ["copy"])
 
 
+@pytest.mark.parametrize("harmed", [False, True])
+def test_a_copy_is_tried_longer_if_the_original_harms_the_task_that_needs_it(harmed: bool) -> None:
+    def one_way(place: int, task: int, visit: int) -> float:
+        return 5.0 if task > 1 else 10.0 if place > 0 else -2.0 if harmed else 2.0
+
+    agent, tasks = library(), [5, 6, 7, 8, 0, 1, 2, 9, 10, 11, 12]
+    agent._m.blank = dict.fromkeys(range(TASKS), 0.0)
+    ends = [event["why"] for _visit, event in told(agent, one_way, tasks) if event["event"] == "ends"]
+    assert ends == ([] if harmed else ["1 of 5 tasks need it"])
+
+
 @pytest.mark.parametrize("needed", [False, True])
 def test_the_next_copy_comes_soon_if_the_last_was_needed_though_not_enough(needed: bool) -> None:
     """Where none is ever needed, they become rare."""
