@@ -14,6 +14,7 @@ from test_examples import load
 import repertory
 from repertory.agents.contest import CLEAR, MOST_EPISODES, is_our_turn, rank_lead, verdict
 from repertory.core.tally import events_of, plays_by_task
+from repertory.learners.protocol import steps_before_learning
 from repertory.report.sections import family
 from repertory.sweeps.results import read_results
 from repertory.testing import check_agent, grouped_tasks
@@ -205,6 +206,7 @@ def test_a_learner_that_cannot_be_copied_is_refused() -> None:
 def test_a_policy_that_forgets_keeps_its_weights_and_loses_its_memory() -> None:
     settings, domain = repertory.DQN(learning_starts=50), repertory.domain("cartpole27")
     (policy,) = repertory.live(domain, settings, 1, blocks=2, block_steps=300).policies
+    assert steps_before_learning(policy) == 50
     before = policy.state_dict()
     policy.forget_experiences()
     after, blank = policy.state_dict(), settings(domain.observation_space, domain.action_space, 0).state_dict()

@@ -7,7 +7,7 @@ import pytest
 
 from repertory.agents.protocol import Episode, Situation
 from repertory.agents.splitting import SplittingLibrary
-from repertory.agents.splitting_memory import Memory
+from repertory.agents.splitting_memory import Memory, Specialist
 from tests.written_returns import TASKS, kinds, library, rounds, told
 
 
@@ -120,6 +120,15 @@ def test_who_is_worse_than_ignorance_is_not_copied_if_a_new_policy_learns_within
     finally:
         type(agent.policies[0]).learning_starts = 0
     assert {kind for kind in kinds(events) if kind in ("copy", "new")} == {made}
+
+
+def test_patience_is_for_policies_that_play_any_task() -> None:
+    """A specialist takes one task of many from them, and no time."""
+    agent = library(policies=6)
+    agent._m.alive = [0, 1, 2, 3, 4, 5]
+    before = agent._patience()
+    agent._m.specialists = {place: Specialist(place, master=0) for place in (3, 4, 5)}
+    assert agent._patience() == before / 2
 
 
 @pytest.mark.parametrize("never", [False, True])

@@ -153,18 +153,22 @@ class Memory:
         nothing = self.ignorance(task)
         return level < other and level - nothing < share * (other - nothing)
 
+    def levels_when_met(self, policy: int, other: int, task: int) -> tuple[float, float]:
+        """What a policy and another earned when they last met on a task."""
+        first, second = sorted((policy, other))
+        levels = self.meetings[first, second, task].levels
+        return levels if policy == first else (levels[1], levels[0])
+
     def is_in_conflict(self, policy: int, other: int, task: int, share: float) -> bool:
         """Whether a policy keeps less than a share of what another gained on a task when they last met there."""
         first, second = sorted((policy, other))
         meeting = self.meetings[first, second, task]
         won = meeting.verdict * (1 if other == first else -1) > 0
-        level, others = meeting.levels if policy == first else meeting.levels[::-1]
-        return won and self.keeps_too_little(task, level, others, share)
+        return won and self.keeps_too_little(task, *self.levels_when_met(policy, other, task), share)
 
     def is_harmful(self, policy: int, other: int, task: int) -> bool:
         """Whether a policy earned less than one that has learned nothing when it last met another on a task."""
-        first, second = sorted((policy, other))
-        return self.meetings[first, second, task].levels[policy != first] < self.ignorance(task)
+        return self.levels_when_met(policy, other, task)[0] < self.ignorance(task)
 
     def has_failed(self, policy: int, other: int, task: int, share: float) -> bool:
         """Whether a policy was in conflict with a task when it last met another there, and that is not on trial now."""
@@ -190,8 +194,7 @@ class Memory:
         if meeting is None:
             return True
         if not self.is_on_trial(first, second) and (one, task) in self.levels:
-            level = self.levels[one, task]
-            other_level = meeting.levels[1 if one == first else 0]
+            level, (_, other_level) = self.levels[one, task], self.levels_when_met(one, other, task)
             if self.keeps_too_little(task, level, other_level, share):
                 return True
         now = self.visits_of[first], self.visits_of[second]
