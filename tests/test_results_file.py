@@ -125,6 +125,17 @@ def test_the_figures_are_there_and_small(folder: Path) -> None:
             assert len(np.unique(np.asarray(image))) > 5
 
 
+def test_charts_that_are_not_shown_any_more_go_and_other_pictures_stay(folder: Path) -> None:
+    place = folder / "results" / "figures" / "cartpole27-released"
+    before = set(place.iterdir())
+    old, theirs = place / "as-it-was-called-once.png", place / "a-photograph.png"
+    old.write_bytes((place / "tasks.png").read_bytes())
+    Image.new("L", (2, 2)).save(theirs)
+    write_results(folder / "results", folder / "RESULTS.md")
+    assert set(place.iterdir()) == before | {theirs}
+    theirs.unlink()
+
+
 def test_a_note_that_belongs_nowhere_is_refused(folder: Path) -> None:
     stray = folder / "results" / "notes" / "cartpole27.md"
     stray.write_text("This would be lost.\n")

@@ -22,11 +22,20 @@ DIGEST = "repertory-chart"
 
 def shows(path: Path, chart: Chart) -> bool:
     """Whether a PNG file is of this very chart."""
+    return _digest_in(path) == digest(chart)
+
+
+def is_of_a_chart(path: Path) -> bool:
+    """Whether a PNG file is of any chart of ours, be it of an older version."""
+    return _digest_in(path) is not None
+
+
+def _digest_in(path: Path) -> str | None:
     try:
         with Image.open(path) as image:
-            return dict(image.info).get(DIGEST) == digest(chart)
+            return dict(image.info).get(DIGEST)
     except (OSError, ValueError):
-        return False
+        return None
 
 
 def digest(chart: Chart) -> str:

@@ -18,7 +18,7 @@ from repertory.errors import UsageError, unknown
 from repertory.paths import check_new_file, check_new_folder, staged, write_whole
 from repertory.report import escaping
 from repertory.report.chart import Chart
-from repertory.report.chart_digest import shows
+from repertory.report.chart_digest import is_of_a_chart, shows
 from repertory.report.claims import UNDECIDED, Judgement, claims_table, count_text, judge, read_all_results, shorter
 from repertory.report.forecasts import FOLDER as FORECASTS
 from repertory.report.forecasts import forecast_section
@@ -191,7 +191,10 @@ def _lacks(judgement: Judgement, root: Path) -> str:
 
 
 def write_results(root: Path, out: Path, pages: Sequence[SweepPage] | None = None) -> list[Path]:
-    """Write the figures, but for those that are there already, then the file; returns all that it shows."""
+    """Write the figures, but for those that are there already, then the file; returns all that it shows.
+
+    Charts of ours that it showed once, and does not any more, are removed.
+    """
     check_new_file(out)
     pages = read_pages(root) if pages is None else pages
     check_new_folder(root / FIGURES, "folder")
@@ -206,4 +209,8 @@ def write_results(root: Path, out: Path, pages: Sequence[SweepPage] | None = Non
                     write_small(chart, scratch / page.name / file.name)
                 shown.append(file)
     write_whole(out, text.encode(errors="backslashreplace"))
+    for page in pages:
+        for file in (root / FIGURES / page.name).glob("*.png"):
+            if file not in shown and is_of_a_chart(file):
+                file.unlink()
     return [*shown, out]
