@@ -154,6 +154,16 @@ def test_a_shortfall_is_measured_from_what_ignorance_earns() -> None:
     assert shortfall(m, 0, 2, 0.4) == 0.0
 
 
+def test_what_ignorance_costs_elsewhere_does_not_hide_that_a_task_brings_nothing() -> None:
+    m = Memory(home=dict.fromkeys(range(4), 0), blank={0: 0.0, 1: 2.0, 2: -500.0, 3: -700.0})
+    m.levels = {(0, 0): 0.0, (0, 1): 102.0, (0, 2): -500.0, (0, 3): -600.0}
+    m.note_return(2, -500.0)
+    m.note_return(3, -700.0)
+    assert shortfall(m, 0, 0, 0.75) == 100.0
+    m.blank[3] = 0.0  # a lucky episode; the other task that can only cost says so
+    assert shortfall(m, 0, 3, 0.75) == np.mean([0.0, 100.0]) - (-600.0 - -250.0)
+
+
 def test_what_tasks_bring_is_measured_wherever_they_are_at_home_but_not_on_those_that_can_only_cost() -> None:
     m = Memory(home={0: 0, 1: 1, 2: 1, 3: 0}, blank=dict.fromkeys(range(4), 0.0))
     m.levels = {(0, 0): 3.0, (1, 1): 8.0, (1, 2): 12.0, (0, 3): -1.0}

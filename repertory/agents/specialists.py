@@ -37,7 +37,7 @@ def shortfall(m: Memory, home: int, task: int, share: float) -> float:
     ]
     if not others:
         return 0.0
-    nothing = min(m.ignorance(task), float(np.mean(list(m.blank.values()))))  # two episodes may have been lucky ones
+    nothing = min(m.ignorance(task), m.usual_ignorance(task))  # two episodes may have been lucky ones
     usual, level = float(np.mean(others)), m.levels[home, task]
     gain, left = level - nothing, m.left_to_gain(task, level)
     return min(usual - gain, left) if gain < share * usual and left > (1.0 - share) * usual else 0.0

@@ -148,6 +148,13 @@ class Memory:
         """What a policy earns that has learned nothing; where that was not measured, what it earns on other tasks."""
         return self.blank[task] if task in self.blank else float(np.mean(list(self.blank.values())))
 
+    def usual_ignorance(self, task: int) -> float:
+        """What a policy that has learned nothing earns on average, on the tasks that can only cost or on the others, as
+        this one does: what one costs says nothing of what the other brings."""
+        kind = self.can_only_cost(task)
+        alike = [earned for other, earned in self.blank.items() if self.can_only_cost(other) == kind]
+        return float(np.mean(alike)) if alike else self.ignorance(task)
+
     def keeps_too_little(self, task: int, level: float, other: float, share: float) -> bool:
         """Whether who earns `level` has gained less than a share of what another has."""
         nothing = self.ignorance(task)
