@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from test_examples import load
 
 import repertory
-from repertory.agents.contest import CLEAR, MOST_EPISODES, is_our_turn, rank_lead, verdict
+from repertory.agents.contest import CLEAR, is_our_turn, least_episodes, rank_lead, verdict
 from repertory.core.tally import events_of, plays_by_task
 from repertory.learners.protocol import steps_before_learning
 from repertory.report.sections import family
@@ -38,6 +38,15 @@ def test_a_contest_ends_early_where_all_is_clear_and_waits_where_it_is_not() -> 
     assert verdict([9, 8, 9, 8], [1, 2, 1, 7]) == 1
     assert verdict([200] * 4, [200] * 4) == 0
     assert verdict([9, 8, 9, 1], [1, 2, 1, 7]) is None
+
+
+def test_a_contest_takes_no_more_than_a_tenth_of_a_short_visit_for_each() -> None:
+    assert [least_episodes(visit) for visit in (0, 20, 30, 40, 3000)] == [2, 2, 3, 4, 4]
+    assert verdict([9], [1], least=2) is None
+    assert verdict([9, 8], [7, 1], least=2) == 1
+    assert verdict([9, 8, 8, 9], [1, 9, 8, 9], least=2) == 0
+    assert verdict([9, 8, 8], [1, 9, 8], least=2) is None
+    assert verdict([9, 8], [1], failed=True, least=2) == 1
 
 
 @pytest.mark.parametrize(("failed", "theirs_now", "episodes"), [(True, 1, 1), (True, 9, 4), (False, 1, 4)])
@@ -69,8 +78,8 @@ def test_equals_are_seldom_told_apart() -> None:
     rng = np.random.default_rng(2)
     told_apart = 0
     for _ in range(1000):
-        ours, theirs = rng.exponential(size=MOST_EPISODES), rng.exponential(size=MOST_EPISODES)
-        outcomes = (verdict(ours[:n].tolist(), theirs[:n].tolist()) for n in range(4, MOST_EPISODES + 1))
+        ours, theirs = rng.exponential(size=8), rng.exponential(size=8)
+        outcomes = (verdict(ours[:n].tolist(), theirs[:n].tolist()) for n in range(4, 9))
         told_apart += next(outcome for outcome in outcomes if outcome is not None) != 0
     assert told_apart < 100
 

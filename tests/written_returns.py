@@ -12,8 +12,9 @@ from repertory.agents.protocol import AgentSetup, Episode, Situation
 from repertory.agents.splitting import Splitting, SplittingLibrary
 
 TASKS = 14
-VISIT = 20
-"""Episodes: 4 to look and 10 to practise leave 6, and a contest takes at least 8."""
+VISIT = 18
+"""Episodes: in a first visit, 2 for who knows nothing, 2 to look and 10 to practise leave 4, after which a contest is
+not over yet."""
 
 Earns = Callable[[int, int, int], float]
 """What (the policy at a place, on a task, in a visit of that task) earns."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repertory.agents import specialists
-from repertory.agents.contest import LEAST_EPISODES, is_our_turn, verdict
+from repertory.agents.contest import is_our_turn, verdict
 from repertory.agents.library import join, number_of_tasks, policy_parts, share_out
 from repertory.agents.protocol import AgentSetup, Episode, Event, Situation, has_state
 from repertory.agents.splitting_memory import Meeting, Memory, Specialist, Visit
@@ -115,14 +115,14 @@ class SplittingLibrary:
             champion, rival = visit.champion, visit.rivals[-1]
             ours, theirs = (visit.returns.setdefault(policy, []) for policy in (champion, rival))
             failed = self._m.has_failed(rival, champion, visit.task, self.settings.conflict)
-            outcome = verdict(ours, theirs, failed)
+            outcome = verdict(ours, theirs, failed, self._m.least_episodes)
             if outcome is None:
-                return champion if is_our_turn(ours, theirs, failed) else rival
+                return champion if is_our_turn(ours, theirs, failed, self._m.least_episodes) else rival
             self._settle(visit, outcome)
         if visit.may_specialize:
             visit.may_specialize = False
             self._specialize_if_due(visit)
-        if visit.may_copy and len(visit.returns.get(visit.champion, ())) >= LEAST_EPISODES:
+        if visit.may_copy and len(visit.returns.get(visit.champion, ())) >= self._m.least_episodes:
             visit.may_copy = False
             self._copy_if_worse_than_usual(visit)
         if not self._is_practising(visit):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from repertory.agents.contest import least_episodes
 from repertory.agents.protocol import Event
 
 TABLES = ("home", "blank", "seen", "levels", "meetings", "specialists", "returned", "short")
@@ -117,6 +118,11 @@ class Memory:
         """Of the copy on trial."""
         assert self.on_trial is not None
         return self.on_trial[0]
+
+    @property
+    def least_episodes(self) -> int:
+        """Of each policy in a contest."""
+        return least_episodes(self.episodes / max(self.visits, 1))
 
     def is_on_trial(self, *policies: int) -> bool:
         return self.on_trial is not None and self.on_trial[1] in policies
