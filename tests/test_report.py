@@ -115,6 +115,7 @@ def test_numbers_on_the_page_are_the_metrics(sweep: Path, page: Path) -> None:
     lifetimes = {n: results.scores(f"UnadaptiveDQN{n}P") for n in (1, 27)}
     capacity = next(row for row in found["capacity"].tables[0].rows if row["learner"] == "dqn")
     assert capacity["itc"] == pytest.approx(estimate_capacity(lifetimes, 27).curve.grid_mean)
+    assert capacity["tried"] == "1, 27"
     assert found["significance"].file_tables[0].rows[0]["n1"] == 2
 
 

@@ -44,7 +44,7 @@ def section(results: Results) -> Section | None:
         return Section("capacity", TITLE, notes=notes[:SHOWN_NOTES]) if notes else None
     intro = Marked(
         "Tasks per policy within a tolerance, from the unadaptive lifetime scores, and the mean over all tolerances "
-        "(*integrated*)."
+        "(*integrated*). They go by the numbers of policies that were tried: with others, they are others."
     )
     tables = [capacity_table(rows), parts_table(part_rows)] if part_rows else [capacity_table(rows)]
     caption = "Tasks per policy by the share of the one-to-one score that may be given up."
@@ -61,6 +61,7 @@ def capacity_row(
     same = paper if paper is not None and paper.tolerance == tolerance else None
     return {
         "learner": learner,
+        "tried": ", ".join(map(str, estimate.runs)),
         "reference": curve.reference,
         "itc": curve.grid_mean,
         "itc exact": curve.integral,
@@ -91,6 +92,7 @@ def capacity_series(name: str, curve: CapacityCurve, colour: str) -> Series:
 def capacity_table(rows: Sequence[Row]) -> Table:
     columns = [
         name_column("learner"),
+        name_column("policies tried", "tried"),
         column("tolerance"),
         column("policies needed", "policies"),
         column("published", "published policies"),
