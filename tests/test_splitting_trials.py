@@ -251,6 +251,17 @@ def test_a_copy_is_tried_longer_if_the_original_harms_the_task_that_needs_it(har
     assert ends == ([] if harmed else ["1 of 5 tasks need it"])
 
 
+@pytest.mark.parametrize(("worth", "in_vain"), [(1.0, True), (4.0, False)])
+def test_a_copy_that_has_learned_nothing_either_does_not_make_the_next_one_wait(worth: float, in_vain: bool) -> None:
+    """Who knows nothing earns nothing, and the other tasks bring 10."""
+
+    def no_better(place: int, task: int, visit: int) -> float:
+        return 10.0 if task else worth
+
+    copies = kinds(told(library(), no_better, rounds(24))).count("copy")
+    assert (copies >= 20) == in_vain
+
+
 @pytest.mark.parametrize("needed", [False, True])
 def test_the_next_copy_comes_soon_if_the_last_was_needed_though_not_enough(needed: bool) -> None:
     """Where none is ever needed, they become rare."""

@@ -334,7 +334,10 @@ class SplittingLibrary:
         if on_trial and m.practised == visit.task:
             m.practised, m.shown, m.waits, m.waiting_since = None, m.shown + 1, False, m.visits
             if not m.is_in_conflict(older, younger, visit.task, share):
+                in_vain = len(m.generals) == 2 and m.has_learned_nothing(younger, visit.task, older, share)
                 self._give_up(younger, older, f"it plays task {visit.task} no better")
+                if in_vain:
+                    m.wait, m.next_copy = self.settings.first_copy, m.visits
             elif m.shown > 1:
                 self._split(older, younger, ours, theirs)
             return

@@ -150,6 +150,12 @@ class Memory:
             self.gain(policy, task) for who, task in self.levels if who == policy == self.home.get(task) and task != but
         ]
 
+    def has_learned_nothing(self, copy: int, task: int, parent: int, share: float) -> bool:
+        """Whether a copy has gained less where it practised than this share of what its parent's other tasks bring: who
+        has not learned a task in its practice says nothing of what is in the way there."""
+        usual = self.gains_at_home(parent, but=task)
+        return bool(usual) and self.gain(copy, task) < share * float(np.mean(usual))
+
     def ignorance(self, task: int) -> float:
         """What a policy earns that has learned nothing; where that was not measured, what it earns on other tasks."""
         return self.blank[task] if task in self.blank else float(np.mean(list(self.blank.values())))
