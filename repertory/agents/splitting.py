@@ -337,7 +337,7 @@ class SplittingLibrary:
                 in_vain = len(m.generals) == 2 and m.has_learned_nothing(younger, visit.task, older, share)
                 self._give_up(younger, older, f"it plays task {visit.task} no better")
                 if in_vain:
-                    m.wait, m.next_copy = self.settings.first_copy, m.visits
+                    self._try_again_soon()
             elif m.shown > 1:
                 self._split(older, younger, ours, theirs)
             return
@@ -364,11 +364,16 @@ class SplittingLibrary:
                 or is_over
             ):
                 self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
-                if ours:  # not this one, but there is conflict: no reason to wait for longer
-                    m.wait = self.settings.first_copy
-                    m.next_copy = m.visits + m.wait
+                if ours:  # not this one, but there is conflict
+                    self._try_again_soon()
         elif not ours and m.has_met_on_all_tasks_of(younger, met):
             self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
+
+    def _try_again_soon(self) -> None:
+        """What was seen is no reason to wait for longer than before the first copy."""
+        m = self._m
+        m.wait = self.settings.first_copy
+        m.next_copy = m.visits + m.wait
 
     def _split(self, parent: int, copy: int, ours: int, theirs: int) -> None:
         """The copy stays. What the parent remembers of tasks that leave it would teach it the wrong thing, unless it is
