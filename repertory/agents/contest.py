@@ -7,21 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 
 LEAST_EPISODES = 4
-"""Of each. Four that all lie above four others do so by chance once in 35 contests of equals."""
+"""Of each, where visits are long. Four that all lie above four others do so by chance once in 35 contests of equals."""
 FEWEST_EPISODES = 2
-"""Of each, where visits are short."""
+"""Of each, where visits are short. It is weak evidence, by chance in one contest of three: who asks must want more."""
 SHARE = 0.1
 """Of a visit, that the least of a contest may take of each: who only meets another here learns from its episodes too,
 on a task that it may be in conflict with."""
 LONGEST = 2
 """After so many times the least of each, a contest is a draw unless the difference is significant."""
 CLEAR = 2.33
-"""How many standard errors the rank sums must be apart: by chance once in fifty contests of equals."""
+"""How many standard errors the rank sums must be apart: by chance once in fifty contests of eight equals each. With
+four each, no ranks that overlap are so far apart."""
 
 
 def least_episodes(visit_episodes: float) -> int:
     """Of each policy in a contest, where visits are of so many episodes."""
-    return int(np.clip(SHARE * visit_episodes, FEWEST_EPISODES, LEAST_EPISODES))
+    return int(min(max(SHARE * visit_episodes, FEWEST_EPISODES), LEAST_EPISODES))
 
 
 def verdict(

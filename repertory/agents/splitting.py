@@ -111,18 +111,19 @@ class SplittingLibrary:
             return visit.blank
         if self._is_practising(visit) and not visit.rivals and 2 * self._m.practice * self._m.visits > self._m.steps:
             visit.rivals, visit.returns = [self._m.parent], {}  # half a visit of practice: the parent comes back
+        least = self._m.least_episodes
         while visit.rivals:
             champion, rival = visit.champion, visit.rivals[-1]
             ours, theirs = (visit.returns.setdefault(policy, []) for policy in (champion, rival))
             failed = self._m.has_failed(rival, champion, visit.task, self.settings.conflict)
-            outcome = verdict(ours, theirs, failed, self._m.least_episodes)
+            outcome = verdict(ours, theirs, failed, least)
             if outcome is None:
-                return champion if is_our_turn(ours, theirs, failed, self._m.least_episodes) else rival
+                return champion if is_our_turn(ours, theirs, failed, least) else rival
             self._settle(visit, outcome)
         if visit.may_specialize:
             visit.may_specialize = False
             self._specialize_if_due(visit)
-        if visit.may_copy and len(visit.returns.get(visit.champion, ())) >= self._m.least_episodes:
+        if visit.may_copy and len(visit.returns.get(visit.champion, ())) >= least:
             visit.may_copy = False
             self._copy_if_worse_than_usual(visit)
         if not self._is_practising(visit):
@@ -334,6 +335,7 @@ class SplittingLibrary:
         if on_trial and m.practised == visit.task:
             m.practised, m.shown, m.waits, m.waiting_since = None, m.shown + 1, False, m.visits
             if not m.is_in_conflict(older, younger, visit.task, share):
+                # Asked before, for what it earned goes with it.
                 in_vain = len(m.generals) == 2 and m.has_learned_nothing(younger, visit.task, older, share)
                 self._give_up(younger, older, f"it plays task {visit.task} no better")
                 if in_vain:
