@@ -106,7 +106,15 @@ def test_a_bound_inside_the_interval_leaves_a_claim_inconclusive() -> None:
     assert verdict_on(WITHIN | {"at_least": 150}, results).state == REPRODUCED
     assert verdict_on(WITHIN | {"at_least": 170}, results).state == NOT_REPRODUCED
     assert inside.command is not None
-    assert "--runs 0-11 " in inside.command  # twice as many
+    assert "--runs 0-11 " in inside.command  # no more than twice as many at once
+    assert not inside.is_out_of_reach
+    soon = verdict_on(WITHIN | {"at_least": 153.7}, results)
+    assert soon.command is not None
+    assert "--runs 0-9 " in soon.command
+    assert "; it would take about 10 runs to tell" in soon.figures
+    near = verdict_on(WITHIN | {"at_least": 159}, results)
+    assert "; it would take more runs than that to tell" in near.figures
+    assert near.is_out_of_reach
     as_many_as_the_paper = fake_results("cartpole27", {"AdaptiveDQN9P": flat(*[150, 170] * 13, 160)})
     whole = verdict_on(WITHIN | {"at_least": 160}, as_many_as_the_paper)
     assert (whole.state, whole.command) == (INCONCLUSIVE, None)

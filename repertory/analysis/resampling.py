@@ -26,6 +26,8 @@ from scipy.special import ndtri, stdtrit
 
 RESAMPLES = 2000
 LEVEL = 0.95
+MOST_RUNS = 1000
+"""Nobody asks for more."""
 
 Samples = NDArray[np.float64]
 
@@ -44,6 +46,8 @@ class Estimate:
     value: float
     draws: Samples
     """All NaN if nothing is known of its spread, as from a single run."""
+    freedom: float = math.inf
+    """Degrees of freedom of the Student's t that the draws are as wide as."""
 
     @property
     def interval(self) -> Interval:
@@ -56,6 +60,24 @@ class Estimate:
         high = np.quantile(known, 1 - tail, method="higher")
         return Interval(min(float(low), self.value), max(float(high), self.value))
 
+    def runs_to_tell(self, runs: int, low: float, high: float) -> float:
+        """How many runs, if more are like these `runs`, make an interval that lies between bounds or beyond one.
+
+        Infinite if not even very many do, NaN if nobody knows, as where the bounds let a figure be one value only.
+        """
+        least, most = self.interval
+        if low == high or not math.isfinite(most - least):
+            return math.nan
+        down, up = self.value - least, most - self.value
+        rooms = [(self.value - low, down), (high - self.value, up)]
+        if self.value < low:
+            rooms = [(low - self.value, up)]
+        elif self.value > high:
+            rooms = [(self.value - high, down)]
+        share = min((room / extent for room, extent in rooms if extent > 0), default=math.inf)
+        enough = share * _reach(self.freedom) / math.sqrt(runs)
+        return next((more for more in range(runs, MOST_RUNS) if _reach(more - 1) / math.sqrt(more) <= enough), math.inf)
+
 
 def estimate(
     rows: ArrayLike, keys: Sequence[Hashable], combine: Callable[[Any], Any] | None = None, resamples: int = RESAMPLES
@@ -67,7 +89,7 @@ def estimate(
     value = float(combine(_mean(runs)[None])[0])
     if len(runs) < 2:
         return Estimate(value, np.full(resamples, np.nan))
-    return Estimate(value, np.asarray(combine(mean_draws(runs, keys, resamples)), np.float64))
+    return Estimate(value, np.asarray(combine(mean_draws(runs, keys, resamples)), np.float64), len(runs) - 1)
 
 
 def from_spread(value: float, standard_error: float, key: Hashable, resamples: int = RESAMPLES) -> Estimate:
@@ -78,7 +100,8 @@ def from_spread(value: float, standard_error: float, key: Hashable, resamples: i
 def combined(function: Callable[..., Any], *estimates: Estimate) -> Estimate:
     """A function of estimates, which takes arrays."""
     value = function(*(np.array([known.value]) for known in estimates))
-    return Estimate(float(value[0]), np.asarray(function(*(known.draws for known in estimates)), np.float64))
+    draws = np.asarray(function(*(known.draws for known in estimates)), np.float64)
+    return Estimate(float(value[0]), draws, min(known.freedom for known in estimates))
 
 
 def mean_draws(rows: Samples, keys: Sequence[Hashable], resamples: int = RESAMPLES) -> Samples:
@@ -88,9 +111,14 @@ def mean_draws(rows: Samples, keys: Sequence[Hashable], resamples: int = RESAMPL
     mean = _mean(rows)
     drawn = weights.T @ (rows - mean) / weights.sum(axis=0)[:, None]
     # A weighted mean has the deviation s0 / sqrt(n + 1), where the mean's error is s0 / sqrt(n - 1).
-    stretch = math.sqrt((n + 1) / (n - 1)) * stdtrit(n - 1, (1 + LEVEL) / 2) / ndtri((1 + LEVEL) / 2)
+    stretch = math.sqrt((n + 1) / (n - 1)) * _reach(n - 1) / _reach(math.inf)
     stretched: Samples = mean + stretch * drawn
     return stretched
+
+
+def _reach(freedom: float) -> float:
+    """Of an interval to either side, in standard errors; NaN without any degree of freedom."""
+    return float(stdtrit(freedom, (1 + LEVEL) / 2) if math.isfinite(freedom) else ndtri((1 + LEVEL) / 2))
 
 
 def _mean(rows: Samples) -> Samples:

@@ -13,7 +13,7 @@ import inspect
 import itertools
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -98,6 +98,8 @@ class Verdict:
     """Runs that would decide it."""
     lean: str = ""
     """Where there is no verdict, what the figures would say if they were certain."""
+    is_out_of_reach: bool = False
+    """Whether more runs than the paper has would not tell either, if they are like those at hand."""
 
     @property
     def command(self) -> str | None:
@@ -246,7 +248,8 @@ def _judge_on(claim: Claim, evidence: Evidence) -> Verdict:
     figures = outcome.figures + _divergence(claim, evidence)
     if outcome.holds is None:
         more = {r: range(count) for r, count in outcome.wanted.items() if count > len(evidence.runs(r))}
-        return _asking(INCONCLUSIVE, figures, evidence, more, LEANS[outcome.leans])
+        verdict = _asking(INCONCLUSIVE, figures, evidence, more, LEANS[outcome.leans])
+        return replace(verdict, is_out_of_reach=outcome.is_out_of_reach)
     return Verdict(REPRODUCED if outcome.holds else NOT_REPRODUCED, figures)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from repertory.report.claim_quantities import ENOUGH_RUNS
@@ -13,7 +14,8 @@ from repertory.sweeps.results import Results
 RULE_OF_VERDICTS = Marked(
     "A claim is *reproduced* or *not reproduced* only if its bounds lie outside the 95% interval of what the runs come "
     "to, which stands in brackets with the number of runs that entered; else it is *inconclusive*, and more runs may "
-    "tell. Intervals are by bootstrap over runs, paired where runs met the same tasks; those of mean scores of fewer "
+    "tell: about how many, if they are like those at hand, is said last. Intervals are by bootstrap over runs, paired "
+    "where runs met the same tasks; those of mean scores of fewer "
     f"than {ENOUGH_RUNS} runs of the profile `released` are by the standard deviation that the paper prints. Lifetimes "
     "shorter than the paper's give an *indication*, never a verdict. Bounds and their reasons are in "
     "`repertory/paper/claims.toml`."
@@ -40,7 +42,10 @@ def section(results: Results) -> Section | None:
 def counts(judgements: Sequence[Judgement]) -> Iterator[str]:
     """How many claims there are in each state, and what indications point to."""
     for state in MARKS:
-        own = [judgement.verdict.lean for judgement in judgements if judgement.verdict.state == state]
-        told = [f"{own.count(lean)} {lean}" for lean in LEANS.values() if lean in own]
+        own = [judgement.verdict for judgement in judgements if judgement.verdict.state == state]
+        leans = Counter(verdict.lean for verdict in own)
+        told = [f"{leans[lean]} {lean}" for lean in LEANS.values() if lean in leans]
+        beyond = sum(verdict.is_out_of_reach for verdict in own)
+        told += [f"{beyond} would take more runs than the paper has"] if beyond else []
         if own:
             yield count_text(len(own), state) + (f" ({', '.join(told)})" if told else "")
