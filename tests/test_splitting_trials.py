@@ -273,3 +273,18 @@ def test_the_next_copy_comes_soon_if_the_last_was_needed_though_not_enough(neede
     events = told(library(), one_way, cycle * 30)
     late = [visit for visit, event in events if event["event"] == "copy" and visit >= 20 * len(cycle)]
     assert (len(late) >= 9) == needed
+
+
+@pytest.mark.parametrize("needed", [1, 2])
+def test_where_two_policies_stay_one_task_that_needed_a_copy_does_not_bring_the_next_one_soon(needed: int) -> None:
+    """Even tasks need the first policy, odd ones the second, and one or two of them a third."""
+
+    def earns(place: int, task: int, visit: int) -> float:
+        if task in (0, 2)[:needed]:
+            return 10.0 if place >= 2 else 1.0 * (place == 0)
+        return 5.0 if place >= 2 or place == task % 2 else 0.0
+
+    events = told(library(policies=4, special=0), earns, rounds(60))
+    assert kinds(events).count("stays") == 1
+    late = [visit for visit, event in events if event["event"] == "copy" and visit >= 30 * TASKS]
+    assert (len(late) >= 9) == (needed == 2)

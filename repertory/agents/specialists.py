@@ -16,8 +16,8 @@ IN_A_ROW = 2
 """Visits in which a task must have brought too little, at whatever home: persistence tells conflict from noise."""
 APPRENTICESHIP = 15
 """Visits after which a specialist must be better; they meet after 1, 3, 7, 15, ... of them."""
-KEPT = 2
-"""Places that specialists leave free: for a copy on trial, and for a group that has not been found yet."""
+KEPT = 1
+"""Places that specialists leave free, for a copy on trial."""
 AGAIN = 2
 """A task that went back may have another specialist once so many times as many visits have passed."""
 

@@ -36,7 +36,8 @@ MANY_TASKS = 12
 ALMOST_ALL = 0.8
 """A policy that is in conflict with so many of the tasks is worth nothing, and its copy takes its place."""
 CONFLICTS = 2
-"""So many tasks must be in conflict either way, for one may be chance; one where there are fewer than five tasks."""
+"""So many tasks must be in conflict either way, for one may be chance; one where there are fewer than five tasks. Where
+two policies stay beside each other, so many for the next copy to come soon."""
 ONE_TASK = 3
 """One task is waited for as long as many tasks of so many policies: of 18 tasks, it has come in 7 cases of 8."""
 VISIT_EPISODES = 18
@@ -366,7 +367,7 @@ class SplittingLibrary:
                 or is_over
             ):
                 self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
-                if ours:  # not this one, but there is conflict
+                if ours >= (CONFLICTS if len(m.generals) > 1 else 1):  # not this one, but there is conflict
                     self._try_again_soon()
         elif not ours and m.has_met_on_all_tasks_of(younger, met):
             self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
