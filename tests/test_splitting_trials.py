@@ -8,7 +8,8 @@ import pytest
 from repertory.agents.protocol import Episode, Situation
 from repertory.agents.splitting import SplittingLibrary
 from repertory.agents.splitting_memory import Memory, Specialist
-from tests.written_returns import TASKS, kinds, library, rounds, told
+from tests import written_returns
+from tests.written_returns import TASKS, Blank, kinds, library, rounds, told
 
 
 def one_task_apart(place: int, task: int, visit: int) -> float:
@@ -288,3 +289,37 @@ def test_where_two_policies_stay_one_task_that_needed_a_copy_does_not_bring_the_
     assert kinds(events).count("stays") == 1
     late = [visit for visit, event in events if event["event"] == "copy" and visit >= 30 * TASKS]
     assert (len(late) >= 9) == (needed == 2)
+
+
+def test_a_task_that_needs_the_copy_is_met_once_more_though_it_has_come_for_the_first_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Five tasks: the copy practises the first, and later is no better there; the last needs it, and comes last."""
+    monkeypatch.setattr(written_returns, "TASKS", 5)
+    monkeypatch.setattr(written_returns, "VISIT", 40)
+
+    def earns(place: int, task: int, visit: int) -> float:
+        needs_original, needs_copy = task in (1, 2), task == 4 or (task == 0 and visit < 4)
+        return 1.0 if (needs_original and place) or (needs_copy and not place) else 10.0
+
+    agent = library(policies=3)
+    events = told(agent, earns, [3, 1, 2, 3, 0, 3, 0, 3, 0, 1, 0, 2, 0, 3, 0, 1, 2, 3])
+    assert kinds(events) == ["copy"]
+    events = told(agent, earns, [4])
+    assert kinds(events) == ["stays"]
+    assert agent._m.home[4] == 1
+
+
+def test_a_copy_on_trial_meets_no_third_policy_though_it_wins_where_its_parent_was_to_meet_one() -> None:
+    agent, rng = library(policies=4), np.random.default_rng(0)
+    agent.policies = [Blank() for _ in range(3)]
+    agent._m = Memory(
+        alive=[0, 1, 2], visits=20, steps=20 * 1800, episodes=20 * 40, visits_of=[8, 8, 1], born=[0, 4, 19],
+        blank=dict.fromkeys(range(TASKS), 0.0), home={task: task % 2 for task in range(TASKS)},
+        on_trial=(1, 2), shown=1, waiting_since=20, next_copy=99, wait=64,
+    )  # fmt: skip
+    for _ in range(24):
+        place = agent.choose(Situation(3), rng)
+        agent.ended(Situation(3), Episode(place, {0: 10.0, 1: 1.0, 2: 5.0}[place], 100))
+    assert set(agent._m.meetings) == {(1, 2, 3)}
+    assert agent._m.home[3] == 2

@@ -319,6 +319,7 @@ class SplittingLibrary:
         share = self.settings.conflict
         if outcome < 0 or (outcome == 0 and m.keeps_too_little(visit.task, levels[champion], levels[rival], share)):
             visit.champion = rival
+            visit.rivals = [policy for policy in visit.rivals if m.should_meet(rival, policy, visit.task, share)]
         younger = max(first, second, key=lambda policy: m.born[policy])
         self._judge(first + second - younger, younger, visit)
 
@@ -331,7 +332,8 @@ class SplittingLibrary:
         ours = sum(m.is_in_conflict(older, younger, task, share) for task in met)
         theirs = sum(m.is_in_conflict(younger, older, task, share) for task in met)
         on_trial = m.on_trial == (older, younger)
-        reach = sum(policy in pair for policy in m.home.values()) + self._n_tasks - len(m.home)
+        home = m.home | {visit.task: visit.champion}  # where it moves next
+        reach = sum(policy in pair for policy in home.values()) + self._n_tasks - len(home)
         is_over = len(met) >= min(MANY_TASKS, reach)
         if on_trial and m.practised == visit.task:
             m.practised, m.shown, m.waits, m.waiting_since = None, m.shown + 1, False, m.visits
@@ -357,13 +359,13 @@ class SplittingLibrary:
             harmed = any(m.is_harmful(older, younger, task) for task in needed)
             if not needed and m.practised is not None:
                 m.waits = True  # what it has practised may be all that it is needed for
-            elif is_over and theirs >= CONFLICTS and [m.home[task] for task in needed] == [younger]:
-                # One may be chance: once more there.
+            elif is_over and theirs >= CONFLICTS and [home[task] for task in needed] == [younger]:
+                self._move_home(visit)  # one may be chance: once more there
                 m.practised, m.shown, m.waits, m.waiting_since = needed[0], 1, True, m.visits
             elif (
                 not ours
                 or (not theirs and ours < CONFLICTS and not harmed)
-                or younger not in m.home.values()
+                or younger not in home.values()
                 or is_over
             ):
                 self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
