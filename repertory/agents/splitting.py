@@ -363,10 +363,7 @@ class SplittingLibrary:
                 self._move_home(visit)  # one may be chance: once more there
                 m.practised, m.shown, m.waits, m.waiting_since = needed[0], 1, True, m.visits
             elif (
-                not ours
-                or (not theirs and ours < CONFLICTS and not harmed)
-                or younger not in home.values()
-                or is_over
+                not ours or (not theirs and ours < CONFLICTS and not harmed) or younger not in home.values() or is_over
             ):
                 self._give_up(younger, older, f"{ours} of {len(met)} tasks need it")
                 if ours >= (CONFLICTS if len(m.generals) > 1 else 1):  # not this one, but there is conflict

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Hashable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -26,8 +27,8 @@ from scipy.special import ndtri, stdtrit
 
 RESAMPLES = 2000
 LEVEL = 0.95
-MOST_RUNS = 1000
-"""Nobody asks for more."""
+MOST_RUNS = 100
+"""Nobody makes more."""
 
 Samples = NDArray[np.float64]
 
@@ -38,6 +39,12 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def lies_within(self, low: float, high: float) -> bool | None:
+        """Whether all of it lies between bounds; None if only a part does, or if it is not known."""
+        if low <= self.low and self.high <= high:
+            return True
+        return False if self.high < low or self.low > high else None
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -46,8 +53,8 @@ class Estimate:
     value: float
     draws: Samples
     """All NaN if nothing is known of its spread, as from a single run."""
-    freedom: float = math.inf
-    """Degrees of freedom of the Student's t that the draws are as wide as."""
+    foreseen: Callable[[int], Samples]
+    """What they would be if there were at least so many runs of everything, like those at hand."""
 
     @property
     def interval(self) -> Interval:
@@ -60,23 +67,20 @@ class Estimate:
         high = np.quantile(known, 1 - tail, method="higher")
         return Interval(min(float(low), self.value), max(float(high), self.value))
 
-    def runs_to_tell(self, runs: int, low: float, high: float) -> float:
-        """How many runs, if more are like these `runs`, make an interval that lies between bounds or beyond one.
+    def runs_to_tell(self, low: float, high: float) -> float:
+        """How many runs of everything, like those at hand, make an interval that lies between bounds or beyond one.
 
-        Infinite if not even very many do, NaN if nobody knows, as where the bounds let a figure be one value only.
+        Infinite if nobody makes so many, NaN if nothing is known.
         """
-        least, most = self.interval
-        if low == high or not math.isfinite(most - least):
+        if math.isnan(self.interval.low):
             return math.nan
-        down, up = self.value - least, most - self.value
-        rooms = [(self.value - low, down), (high - self.value, up)]
-        if self.value < low:
-            rooms = [(low - self.value, up)]
-        elif self.value > high:
-            rooms = [(self.value - high, down)]
-        share = min((room / extent for room, extent in rooms if extent > 0), default=math.inf)
-        enough = share * _reach(self.freedom) / math.sqrt(runs)
-        return next((more for more in range(runs, MOST_RUNS) if _reach(more - 1) / math.sqrt(more) <= enough), math.inf)
+
+        def tell(runs: int) -> bool:
+            interval = Estimate(self.value, self.foreseen(runs), self.foreseen).interval
+            return interval.lies_within(low, high) is not None
+
+        runs = bisect_left(range(MOST_RUNS + 1), True, key=tell)
+        return runs if runs <= MOST_RUNS else math.inf
 
 
 def estimate(
@@ -88,20 +92,33 @@ def estimate(
     combine = combine or _only
     value = float(combine(_mean(runs)[None])[0])
     if len(runs) < 2:
-        return Estimate(value, np.full(resamples, np.nan))
-    return Estimate(value, np.asarray(combine(mean_draws(runs, keys, resamples)), np.float64), len(runs) - 1)
+        unknown = np.full(resamples, np.nan)
+        return Estimate(value, unknown, lambda _more: unknown)
+    mean, means = _mean(runs), mean_draws(runs, keys, resamples)
+    width = _reach(len(runs) - 1) / math.sqrt(len(runs))
+
+    def foreseen(more: int) -> Samples:
+        return np.asarray(combine(mean + _narrower(width, more) * (means - mean)), np.float64)
+
+    return Estimate(value, np.asarray(combine(means), np.float64), foreseen)
 
 
-def from_spread(value: float, standard_error: float, key: Hashable, resamples: int = RESAMPLES) -> Estimate:
-    """Of a mean whose standard error is known from elsewhere; `key` makes its draws its own."""
-    return Estimate(value, value + standard_error * _generator(("normal", key)).standard_normal(resamples))
+def from_spread(value: float, deviation: float, runs: int, key: Hashable, resamples: int = RESAMPLES) -> Estimate:
+    """Of a mean over runs whose deviation is known from elsewhere; `key` makes its draws its own."""
+    errors = deviation / math.sqrt(runs) * _generator(("normal", key)).standard_normal(resamples)
+    width = _reach(math.inf) / math.sqrt(runs)
+    return Estimate(value, value + errors, lambda more: value + _narrower(width, more) * errors)
 
 
 def combined(function: Callable[..., Any], *estimates: Estimate) -> Estimate:
     """A function of estimates, which takes arrays."""
-    value = function(*(np.array([known.value]) for known in estimates))
-    draws = np.asarray(function(*(known.draws for known in estimates)), np.float64)
-    return Estimate(float(value[0]), draws, min(known.freedom for known in estimates))
+
+    def of(parts: Iterable[Samples]) -> Samples:
+        return np.asarray(function(*parts), np.float64)
+
+    value = float(of(np.array([known.value]) for known in estimates)[0])
+    draws = of(known.draws for known in estimates)
+    return Estimate(value, draws, lambda more: of(known.foreseen(more) for known in estimates))
 
 
 def mean_draws(rows: Samples, keys: Sequence[Hashable], resamples: int = RESAMPLES) -> Samples:
@@ -117,8 +134,13 @@ def mean_draws(rows: Samples, keys: Sequence[Hashable], resamples: int = RESAMPL
 
 
 def _reach(freedom: float) -> float:
-    """Of an interval to either side, in standard errors; NaN without any degree of freedom."""
+    """Of an interval to either side, in standard errors."""
     return float(stdtrit(freedom, (1 + LEVEL) / 2) if math.isfinite(freedom) else ndtri((1 + LEVEL) / 2))
+
+
+def _narrower(width: float, runs: int) -> float:
+    """To which share an interval of a width, in standard deviations, shrinks if there are at least so many runs."""
+    return min(1.0, _reach(runs - 1) / math.sqrt(runs) / width) if runs > 1 else 1.0
 
 
 def _mean(rows: Samples) -> Samples:

@@ -98,24 +98,24 @@ class Evidence:
             measured = QUANTITIES[quantity](self, reference)
             keys = [run_key(run) for run in measured.runs]
             found = estimate(measured.rows, keys, measured.combine)
-            error = self._published_error(quantity, reference)
-            if error is not None:
-                found = from_spread(found.value, error, reference)
+            deviation = self._published_deviation(quantity, reference)
+            if deviation is not None:
+                found = from_spread(found.value, deviation, len(measured.runs), reference)
             self.known[key] = Quantified(found, len(measured.runs))
         return self.known[key]
 
     def estimate(self, quantity: str, reference: Reference) -> Estimate:
         return self.quantified(quantity, reference).estimate
 
-    def _published_error(self, quantity: str, reference: Reference) -> float | None:
-        """Of the mean of few runs, where the paper prints the spread of runs of the same code and length."""
-        runs = len(self.runs(reference))
-        if self.profile != "released" or not self.is_full_length or quantity not in SCORES or runs >= ENOUGH_RUNS:
+    def _published_deviation(self, quantity: str, reference: Reference) -> float | None:
+        """Of runs, where there are few and the paper prints the spread of those of the same code and length."""
+        enough = len(self.runs(reference)) >= ENOUGH_RUNS
+        if self.profile != "released" or not self.is_full_length or quantity not in SCORES or enough:
             return None
         published = getattr(experiment(reference.experiment).conditions[reference.condition], SCORES[quantity])
         if published is None or not published.deviation:
             return None
-        return float(published.deviation) / math.sqrt(runs)
+        return float(published.deviation)
 
 
 # ---------------------------------------------------------------------------------------------- quantities

@@ -38,8 +38,8 @@ class Outcome(NamedTuple):
     """Whether it would hold if the estimates were certain."""
     wanted: Mapping[Reference, int] = {}
     """How many runs of each condition to ask for, where they do not tell."""
-    is_out_of_reach: bool = False
-    """Whether more runs than the paper has would not tell either, if they are like those at hand."""
+    runs: float = math.nan
+    """How many would tell, if more are like those at hand: infinite if more than the paper has, NaN if nobody knows."""
 
 
 class Bounds(NamedTuple):
@@ -66,18 +66,7 @@ class Check(NamedTuple):
     leans: bool
     text: str
     runs: float = math.nan
-    """How many it takes to tell, if more are like those at hand; NaN if nobody knows."""
-
-
-class Entered(NamedTuple):
-    """The fewest and the most runs that entered, of the conditions compared."""
-
-    least: int
-    most: int
-
-    def __str__(self) -> str:
-        counts = str(self.least) if self.least == self.most else f"{self.least}-{self.most}"
-        return f"{counts} run{'' if counts == '1' else 's'}"
+    """How many would tell, if it does not hold nor fail."""
 
 
 # --------------------------------------------------------------------------------------------------- kinds
@@ -88,7 +77,7 @@ def within(evidence: Evidence, *, conditions: Sequence[Reference], quantity: str
     checks = []
     for reference in conditions:
         found = evidence.estimate(quantity, reference)
-        entered = entered_by(evidence, quantity, [reference])
+        entered = entered_text(evidence, quantity, [reference])
         checks.append(checked(reference.condition, found, bounds, entered))
     return concluded(evidence, quantity, checks, str(bounds), conditions)
 
@@ -99,7 +88,7 @@ def ordering(evidence: Evidence, *, conditions: Sequence[Reference], quantity: s
     for one, other in itertools.pairwise(conditions):
         rise = combined(operator.sub, evidence.estimate(quantity, other), evidence.estimate(quantity, one))
         name = f"{_label(one, conditions[0])} to {_label(other, conditions[0])}"
-        entered = entered_by(evidence, quantity, [one, other])
+        entered = entered_text(evidence, quantity, [one, other])
         checks.append(checked(name, rise, ABOVE_0, entered, sign="+"))
     values = ", ".join(f"{r.condition} {evidence.estimate(quantity, r).value:.3g}" for r in conditions)
     return concluded(evidence, f"{quantity}: {values}; steps", checks, "above 0", conditions)
@@ -128,7 +117,7 @@ def compare(
             sign = "/" if by == "ratio" else "-"
             name = f"{_label(ones[0], conditions[0])} {sign} {_label(others[0], conditions[0])}"
         found = combined(COMPARISONS[by], *sides)
-        entered = entered_by(evidence, quantity, [*ones, *others])
+        entered = entered_text(evidence, quantity, [*ones, *others])
         checks.append(checked(name, found, bounds, entered))
     return concluded(evidence, f"{by} of {quantity}", checks, str(bounds), [*conditions, *against])
 
@@ -183,7 +172,7 @@ def significance(
         less = combined(operator.sub, evidence.estimate(quantity, one), evidence.estimate(quantity, other))
         text = (
             f"{one.condition} {first.mean():.3g} - {other.condition} {second.mean():.3g}: "
-            f"{_with_interval(less, entered_by(evidence, quantity, [one, other]))}, p {test.p:.2g} standard, "
+            f"{_with_interval(less, entered_text(evidence, quantity, [one, other]))}, p {test.p:.2g} standard, "
             f"{test.p_released:.2g} as the paper's{beside}{_printed(one, other, quantity)}"
         )
         checks.append(Check(holds, leans, text))
@@ -212,10 +201,10 @@ def falling(evidence: Evidence, *, conditions: Sequence[Reference], quantities: 
     checks = []
     for reference in conditions:
         found = [evidence.estimate(quantity, reference) for quantity in quantities]
-        entered = entered_by(evidence, quantities[-1], [reference])
+        entered = entered_text(evidence, quantities[-1], [reference])
         values = " > ".join(f"{each.value:.3g}" for each in found)
         steps = [combined(operator.sub, *pair) for pair in itertools.pairwise(found)]
-        each = [checked("", step, ABOVE_0, entered) for step in steps]
+        each = [checked("", step, ABOVE_0, "") for step in steps]
         leans = all(check.leans for check in each)
         checks.append(Check(all_hold(each), leans, f"{reference.condition} {values} ({entered})", runs_to_tell(each)))
     return concluded(evidence, " > ".join(quantities), checks, "each below the one before", conditions)
@@ -257,7 +246,7 @@ def capacity(
     scores = zip(policies, estimates, strict=True)
     relative = ", ".join(f"{count}P {known.value / estimates[-1].value:.2f}" for count, known in scores)
     name = measure if "integrated" in measure else f"{measure} at tolerance {tolerance:g}"
-    entered = entered_by(evidence, "lifetime score", in_order)
+    entered = entered_text(evidence, "lifetime score", in_order)
     check = checked("", combined(measured, *estimates), bounds, entered)
     shown = f"{bounds}; lifetime scores over that of {policies[-1]}P: {relative}"
     return concluded(evidence, name, [check], shown, conditions)
@@ -312,19 +301,16 @@ CHOICES: Mapping[str, Iterable[str]] = {
 # ------------------------------------------------------------------------------------------------ together
 
 
-def checked(name: str, found: Estimate, bounds: Bounds, entered: Entered, sign: str = "") -> Check:
+def checked(name: str, found: Estimate, bounds: Bounds, entered: str, sign: str = "") -> Check:
     """Whether the whole interval of an estimate lies between bounds, or beyond one of them."""
-    (least, most), (low, high) = found.interval, bounds
-    holds: bool | None = None
-    if least >= low and most <= high:
-        holds = True
-    elif most < low or least > high:
-        holds = False
+    holds, (low, high) = found.interval.lies_within(*bounds), bounds
     text = f"{name} {_with_interval(found, entered, sign)}".strip()
-    return Check(holds, low <= found.value <= high, text, found.runs_to_tell(entered.least, low, high))
+    return Check(
+        holds, low <= found.value <= high, text, math.nan if holds is not None else found.runs_to_tell(low, high)
+    )
 
 
-def _with_interval(found: Estimate, entered: Entered, sign: str = "") -> str:
+def _with_interval(found: Estimate, entered: str, sign: str = "") -> str:
     least, most = found.interval
     spread = "" if math.isnan(least) else f"{least:.3g} to {most:.3g}; "
     return f"{found.value:{sign}.3g} ({spread}{entered})"
@@ -338,16 +324,9 @@ def concluded(
     outcome = _together(what, checks, f"{claimed}; the paper: {'-'.join(map(str, papers))} runs")
     if outcome.holds is not None:
         return outcome
-    enough = runs_to_tell(checks)
-    if math.isnan(enough):
-        told = ""
-    else:
-        told = f"; it would take {'more runs than that' if enough > papers[-1] else f'about {enough:g} runs'} to tell"
-    return outcome._replace(
-        figures=outcome.figures + told,
-        wanted={reference: more_runs(evidence, reference, enough) for reference in conditions},
-        is_out_of_reach=enough > papers[-1],
-    )
+    runs = runs_to_tell(checks)
+    wanted = {reference: more_runs(evidence, reference, runs) for reference in conditions}
+    return outcome._replace(wanted=wanted, runs=math.inf if runs > papers[0] else runs)
 
 
 def _together(what: str, checks: Sequence[Check], claimed: str) -> Outcome:
@@ -365,17 +344,22 @@ def all_hold(checks: Sequence[Check]) -> bool | None:
 
 def runs_to_tell(checks: Sequence[Check]) -> float:
     """How many it takes until one fails of those that would, or else until all hold; NaN if nobody knows."""
-    if all(check.leans for check in checks):
-        return float(np.max([0.0, *(check.runs for check in checks if check.holds is None)]))
-    known = [check.runs for check in checks if not check.leans and not math.isnan(check.runs)]
-    return min(known, default=math.nan)
+    waiting = [check for check in checks if check.holds is None]
+    failing = [check.runs for check in waiting if not check.leans]
+    if not failing:
+        return float(np.max([0.0, *(check.runs for check in waiting)]))
+    soonest = float(np.fmin.reduce(failing))
+    return math.nan if math.isinf(soonest) and np.isnan(failing).any() else soonest
 
 
 def more_runs(evidence: Evidence, reference: Reference, enough: float) -> int:
-    """Twice as many, or fewer if those are `enough`; six at least, and no more than the paper has."""
-    doubled = 2 * len(evidence.runs(reference))
-    wanted = doubled if math.isnan(enough) else int(min(doubled, enough))
-    return min(experiment(reference.experiment).runs, max(ENOUGH_RUNS, wanted))
+    """Twice as many, or what is enough if that is less; six at least, and no more than the paper has.
+
+    Six only, where the paper's would not be enough: that so many are needed is what fewer cannot tell.
+    """
+    papers = experiment(reference.experiment).runs
+    most = ENOUGH_RUNS if enough > papers else 2 * len(evidence.runs(reference))
+    return min(papers, max(ENOUGH_RUNS, most if math.isnan(enough) else int(min(most, enough))))
 
 
 def pair_up(conditions: Sequence[Reference], against: Sequence[Reference]) -> list[tuple[Reference, Reference]]:
@@ -393,7 +377,8 @@ def _label(reference: Reference, beside: Reference) -> str:
     return reference.condition if same else f"{reference.experiment}/{reference.condition}"
 
 
-def entered_by(evidence: Evidence, quantity: str, references: Sequence[Reference]) -> Entered:
+def entered_text(evidence: Evidence, quantity: str, references: Sequence[Reference]) -> str:
     """How many runs of each condition really entered."""
     counts = [evidence.quantified(quantity, reference).runs for reference in references]
-    return Entered(min(counts), max(counts))
+    ours = "-".join(map(str, sorted({min(counts), max(counts)})))
+    return f"{ours} run{'' if ours == '1' else 's'}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -99,7 +100,7 @@ class Verdict:
     lean: str = ""
     """Where there is no verdict, what the figures would say if they were certain."""
     is_out_of_reach: bool = False
-    """Whether more runs than the paper has would not tell either, if they are like those at hand."""
+    """Whether as many runs as the paper has would not tell either, if they were like those at hand."""
 
     @property
     def command(self) -> str | None:
@@ -245,12 +246,22 @@ def _judge_on(claim: Claim, evidence: Evidence) -> Verdict:
         return _asking(UNDECIDED, str(reason), evidence, reason.wanted)
     except UsageError as error:  # such as a checkpoint that is gone, or a score of 0 to measure by
         return Verdict(UNDECIDED, str(error))
-    figures = outcome.figures + _divergence(claim, evidence)
+    diverged = _divergence(claim, evidence)
     if outcome.holds is None:
+        told = _how_many_more(outcome.runs) if evidence.is_full_length else ""
+        figures = outcome.figures + told + diverged
         more = {r: range(count) for r, count in outcome.wanted.items() if count > len(evidence.runs(r))}
         verdict = _asking(INCONCLUSIVE, figures, evidence, more, LEANS[outcome.leans])
-        return replace(verdict, is_out_of_reach=outcome.is_out_of_reach)
+        return replace(verdict, is_out_of_reach=math.isinf(outcome.runs))
+    figures = outcome.figures + diverged
     return Verdict(REPRODUCED if outcome.holds else NOT_REPRODUCED, figures)
+
+
+def _how_many_more(runs: float) -> str:
+    """Said where runs do not tell, if that is known."""
+    if math.isnan(runs):
+        return ""
+    return f"; it would take {'more runs than that' if math.isinf(runs) else f'about {runs:g} runs'} to tell"
 
 
 def _divergence(claim: Claim, evidence: Evidence) -> str:

@@ -46,6 +46,6 @@ def counts(judgements: Sequence[Judgement]) -> Iterator[str]:
         leans = Counter(verdict.lean for verdict in own)
         told = [f"{leans[lean]} {lean}" for lean in LEANS.values() if lean in leans]
         beyond = sum(verdict.is_out_of_reach for verdict in own)
-        told += [f"{beyond} would take more runs than the paper has"] if beyond else []
         if own:
-            yield count_text(len(own), state) + (f" ({', '.join(told)})" if told else "")
+            out_of_reach = f"; {beyond} of them would take more runs than the paper has" if beyond else ""
+            yield count_text(len(own), state) + (f" ({', '.join(told)}{out_of_reach})" if told else "")
