@@ -198,5 +198,5 @@ def test_who_goes_on_when_specialist_and_master_have_met(
 def test_the_family_tells_of_them() -> None:
     events = told(library(policies=6), earning(1), rounds(9))
     (special,) = [event for _visit, event in events if event["event"] == "special"]
-    assert family.told(special) == f"policy {special['policy']}, a copy of 0, plays task {SHORT} and no other"
+    assert family.told(special) == f"policy {special['policy']}, a new one, plays task {SHORT} of policy 0 and no other"
     assert special["event"] in family.BIRTHS

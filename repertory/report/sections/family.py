@@ -64,7 +64,7 @@ def told(event: Event) -> str:
         case {"event": "new", "policy": policy, "of": parent, "task": task}:
             return f"policy {policy}, a new one, practises task {task} of policy {parent}"
         case {"event": "special", "policy": policy, "of": master, "task": task}:
-            return f"policy {policy}, a copy of {master}, plays task {task} and no other"
+            return f"policy {policy}, a new one, plays task {task} of policy {master} and no other"
         case {"event": "stays", "policy": policy, "beside": other, "needed": needed, "other_needed": others}:
             return f"policy {policy} stays beside {other}: {needed} tasks need it, {others} need the other"
         case {"event": "ends", "policy": policy, "heir": heir, "why": why}:
