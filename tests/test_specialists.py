@@ -181,7 +181,9 @@ def test_what_tasks_bring_is_measured_wherever_they_are_at_home_but_not_on_those
         (20, 1, 6.0, True),
         (20, 1, 8.0, False),  # the master keeps more than three quarters
         (20, 0, 6.0, False),
-        (3, 0, 10.0, True),  # an apprentice
+        (3, 0, 6.0, True),  # an apprentice
+        (3, 1, 10.0, True),
+        (3, 0, 10.0, False),  # nothing is missing at home any more, and it is no better
         (3, -1, 6.0, True),  # clearly worse, but the master is no good either
         (3, -1, 10.0, False),
     ],

@@ -79,4 +79,4 @@ def is_needed(m: Memory, specialist: int, outcome: int, share: float) -> bool:
     ours, theirs = m.levels[specialist, its.task], m.levels[its.master, its.task]
     if outcome > 0 and m.keeps_too_little(its.task, theirs, ours, share):
         return True
-    return m.visits_of[specialist] < APPRENTICESHIP and (outcome >= 0 or shortfall(m, its.master, its.task, share) > 0)
+    return m.visits_of[specialist] < APPRENTICESHIP and (outcome > 0 or shortfall(m, its.master, its.task, share) > 0)
