@@ -17,18 +17,15 @@ from repertory.report.claim_quantities import QUANTITIES, Evidence, Reference, o
 from repertory.report.claim_tests import KINDS
 from repertory.report.claims import (
     INCONCLUSIVE,
-    INDICATION,
     LEANS,
     NOT_REPRODUCED,
     REPRODUCED,
     UNDECIDED,
-    Judgement,
     all_claims,
     gather,
     judge_claim,
     read_claim,
 )
-from repertory.report.sections.claims import counts
 from repertory.sweeps.results import Results, Run
 from repertory.sweeps.sweep import Sweep
 from tests.fake_results import N_TASKS, WITHIN, fake_results, fake_run, flat, sure, verdict_on
@@ -122,38 +119,6 @@ def test_a_bound_inside_the_interval_leaves_a_claim_inconclusive() -> None:
     as_many_as_the_paper = fake_results("cartpole27", {"AdaptiveDQN9P": flat(*[150, 170] * 13, 160)})
     whole = verdict_on(WITHIN | {"at_least": 160}, as_many_as_the_paper)
     assert (whole.state, whole.command) == (INCONCLUSIVE, None)
-
-
-@pytest.mark.parametrize(
-    ("bound", "others", "runs"),
-    [
-        (153.7, flat(150, 170, 155, 165, 152, 168), "about 10 runs"),
-        (153.7, flat(150, 170, 155, 165, 153, 169), "about 10 runs"),  # until all hold
-        (159.9, flat(150, 170, 155, 165, 152, 168), "more runs than that"),
-        (153.7, flat(160), ""),  # nobody knows
-        (165, flat(130, 172, 135, 165, 152, 168), "about 10 runs"),  # until one fails, and 156 would soon
-        (160.1, flat(160), ""),
-        (160.1, flat(150, 170, 155, 165, 152, 168), "more runs than that"),
-    ],
-)
-def test_how_many_runs_tell_of_two_conditions(bound: float, others: Any, runs: str) -> None:
-    both = {"AdaptiveDQN9P": flat(150, 170, 155, 165, 152, 168), "UnadaptiveDQN9P": others}
-    test = WITHIN | {"conditions": list(both), "at_least": bound}
-    found = verdict_on(test, fake_results("cartpole27", both, "text"))
-    assert found.state == INCONCLUSIVE
-    assert ("it would take" in found.figures) == bool(runs)
-    assert runs in found.figures
-    (evidence,) = gather([fake_results("cartpole27", both, "text")])["text"]
-    claim = read_claim("x", {"claim": "", "where": "", "reason": "", "test": test})
-    (counted,) = counts([Judgement(claim, "text", judge_claim(claim, [evidence]))])
-    assert ("1 of them would take more runs than the paper has" in counted) == (runs == "more runs than that")
-
-
-def test_short_lives_never_tell_however_many() -> None:
-    short = fake_results("cartpole27", {"AdaptiveDQN9P": flat(150, 170, 155, 165, 152, 168)}, scale=0.1)
-    found = verdict_on(WITHIN | {"at_least": 155}, short)
-    assert found.state == INDICATION
-    assert "it would take" not in found.figures
 
 
 def test_a_single_run_decides_nothing_by_itself() -> None:

@@ -17,7 +17,7 @@ import math
 import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -76,8 +76,7 @@ class Estimate:
             return math.nan
 
         def tell(runs: int) -> bool:
-            interval = Estimate(self.value, self.foreseen(runs), self.foreseen).interval
-            return interval.lies_within(low, high) is not None
+            return replace(self, draws=self.foreseen(runs)).interval.lies_within(low, high) is not None
 
         runs = bisect_left(range(MOST_RUNS + 1), True, key=tell)
         return runs if runs <= MOST_RUNS else math.inf

@@ -305,9 +305,8 @@ def checked(name: str, found: Estimate, bounds: Bounds, entered: str, sign: str 
     """Whether the whole interval of an estimate lies between bounds, or beyond one of them."""
     holds, (low, high) = found.interval.lies_within(*bounds), bounds
     text = f"{name} {_with_interval(found, entered, sign)}".strip()
-    return Check(
-        holds, low <= found.value <= high, text, math.nan if holds is not None else found.runs_to_tell(low, high)
-    )
+    runs = found.runs_to_tell(low, high) if holds is None else 0.0
+    return Check(holds, low <= found.value <= high, text, runs)
 
 
 def _with_interval(found: Estimate, entered: str, sign: str = "") -> str:
@@ -359,7 +358,7 @@ def more_runs(evidence: Evidence, reference: Reference, enough: float) -> int:
     """
     papers = experiment(reference.experiment).runs
     most = ENOUGH_RUNS if enough > papers else 2 * len(evidence.runs(reference))
-    return min(papers, max(ENOUGH_RUNS, most if math.isnan(enough) else int(min(most, enough))))
+    return min(papers, max(ENOUGH_RUNS, int(np.fmin(most, enough))))
 
 
 def pair_up(conditions: Sequence[Reference], against: Sequence[Reference]) -> list[tuple[Reference, Reference]]:
